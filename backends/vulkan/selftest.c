@@ -314,7 +314,7 @@ static void apply(tsr_matrix_shape *x, const verdict *v, bool keep_slow) {
   }
 }
 
-void vk_apply_matrix_knob(tsr_caps *c) {
+static void vk_apply_matrix_knob(tsr_caps *c) {
   const char *v = knob_str("TSR_MATRIX");
   bool coopmat = !strcmp(v, "coopmat"), off = !strcmp(v, "subgroup") || !strcmp(v, "scalar");
   if (coopmat)

@@ -266,6 +266,4 @@ tsr_status vk_selftest(be_device *d, const char *id);
 bool vk_selftest_kept(const be_env *env, const char *id, tsr_caps *c);
 /* Who the results belong to: device and driver. */
 void vk_selftest_id(const be_device_info *info, char *out, size_t cap);
-void vk_apply_matrix_knob(tsr_caps *c);
-
 #endif

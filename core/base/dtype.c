@@ -114,26 +114,26 @@ uint16_t dtype_f32_to_bf16(float f) {
   return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1)) >> 16);
 }
 
-float dtype_f8e4m3_to_f32(uint8_t h) {
+static float dtype_f8e4m3_to_f32(uint8_t h) {
   uint32_t code = h & 0x7fu;
   float r = code == 0x7fu ? NAN : expand(code, 3, 7);
   return (h & 0x80u) ? -r : r;
 }
 
-uint8_t dtype_f32_to_f8e4m3(float f) {
+static uint8_t dtype_f32_to_f8e4m3(float f) {
   uint8_t sign = (uint8_t)((bits_of(f) >> 24) & 0x80u);
   if (isnan(f)) return (uint8_t)(sign | 0x7fu);
   uint32_t code = isinf(f) ? 0x7eu : round_code(f, 3, 7);
   return (uint8_t)(sign | (code > 0x7eu ? 0x7eu : code));
 }
 
-float dtype_f8e5m2_to_f32(uint8_t h) {
+static float dtype_f8e5m2_to_f32(uint8_t h) {
   uint32_t code = h & 0x7fu;
   float r = code > 0x7cu ? NAN : code == 0x7cu ? INFINITY : expand(code, 2, 15);
   return (h & 0x80u) ? -r : r;
 }
 
-uint8_t dtype_f32_to_f8e5m2(float f) {
+static uint8_t dtype_f32_to_f8e5m2(float f) {
   uint8_t sign = (uint8_t)((bits_of(f) >> 24) & 0x80u);
   if (isnan(f)) return (uint8_t)(sign | 0x7eu);
   uint32_t code = isinf(f) ? 0x7cu : round_code(f, 2, 15);

@@ -28,10 +28,6 @@ float dtype_f16_to_f32(uint16_t h);
 uint16_t dtype_f32_to_f16(float f);
 float dtype_bf16_to_f32(uint16_t h);
 uint16_t dtype_f32_to_bf16(float f);
-float dtype_f8e4m3_to_f32(uint8_t h);
-uint8_t dtype_f32_to_f8e4m3(float f);
-float dtype_f8e5m2_to_f32(uint8_t h);
-uint8_t dtype_f32_to_f8e5m2(float f);
 
 /* Element i of an array of t, as double (exact but for i64 beyond 2^53). Of complex types number i: elements' real and
  * imaginary parts in turn. */

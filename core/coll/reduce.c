@@ -8,12 +8,6 @@ static const char *const names[N_COLL_REDOPS] = {"sum", "prod", "max", "min", "m
 
 const char *coll_redop_name(coll_redop r) { return names[r]; }
 
-coll_redop coll_redop_parse(const char *name) {
-  int r = 0;
-  while (r < N_COLL_REDOPS && strcmp(name, names[r])) r++;
-  return (coll_redop)r;
-}
-
 tsr_dtype coll_partial_type(tsr_dtype t, coll_redop r) {
   bool whole = !dtype_is_float(t);
   if (t == TSR_DTYPE_NONE || dtype_is_complex(t) || (t == TSR_BOOL && r == COLL_MEAN)) return TSR_DTYPE_NONE;

@@ -9,8 +9,6 @@
 typedef enum coll_redop { COLL_SUM, COLL_PROD, COLL_MAX, COLL_MIN, COLL_MEAN, N_COLL_REDOPS } coll_redop;
 
 const char *coll_redop_name(coll_redop r);
-/* N_COLL_REDOPS: unknown. */
-coll_redop coll_redop_parse(const char *name);
 /* The type of partial results; TSR_DTYPE_NONE where the operation isn't defined for the type. */
 tsr_dtype coll_partial_type(tsr_dtype t, coll_redop r);
 /* Is every order of combining the same to the bit? */

@@ -123,9 +123,10 @@ static bool listed(const char *archs, const char *arch) {
   return false;
 }
 
-bool matrix_instr_on(const matrix_instr *x, const char *arch) { return listed(x->archs, arch); }
+static bool matrix_instr_on(const matrix_instr *x, const char *arch) { return listed(x->archs, arch); }
 
-int matrix_instr_rate(const matrix_instr *x, const char *arch) {
+/* Operations per core and clock on an architecture; 0: it doesn't have it. */
+static int matrix_instr_rate(const matrix_instr *x, const char *arch) {
   int i = 0;
   for (const char *p = x->archs, *end; (end = strchr(p, ' ')); p = end + 1, i++)
     if (!strncmp(arch, p, (size_t)(end - p))) return x->rates[i];

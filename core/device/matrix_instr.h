@@ -41,9 +41,6 @@ typedef struct matrix_instr {
 const matrix_instr *matrix_instr_rows(int *n);
 /* "mma", "wgmma", "mfma", "wmma": in names of paths and of the printed wrappers. */
 const char *matrix_kind_name(matrix_kind kind);
-bool matrix_instr_on(const matrix_instr *x, const char *arch);
-/* Operations per core and clock on an architecture; 0: it doesn't have it. */
-int matrix_instr_rate(const matrix_instr *x, const char *arch);
 /* The lane maps of the kind's instructions of m rows on elements of this type: those of one size have the same, at all
  * depths. arch NULL: any. NULL: there are none. */
 const lane_map *matrix_instr_maps(matrix_kind kind, int m, tsr_dtype in, const char *arch);

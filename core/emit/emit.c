@@ -37,7 +37,8 @@ static tsr_status tensor_maps(const ir_op *k, arena *a, be_kernel_desc *d) {
   return NULL;
 }
 
-tsr_status emit_kernel_descs(const ir_module *target, arena *a, be_module_desc *out) {
+/* The kernel descriptions alone (grid, block, shared bytes, ...), whatever the dialect. */
+static tsr_status emit_kernel_descs(const ir_module *target, arena *a, be_module_desc *out) {
   int n = 0;
   for (const ir_op *o = target->root->regions[0]->first; o; o = o->next) n += is_kernel(o);
   be_kernel_desc *d = arena_array(a, be_kernel_desc, n + 1);

@@ -134,7 +134,9 @@ static void wide_part(const prof_row *r, strb *out) {
   if (*e->original) strb_printf(out, "  asked for, or in the table: %s", e->original);
 }
 
-void report_row(const prof_row *r, bool wide, strb *out) {
+/* One line; `wide` adds bandwidth, tiles, time per tile, modelled against measured bytes, and the bound with the next
+ * knob. */
+static void report_row(const prof_row *r, bool wide, strb *out) {
   char label[128], v[16], field[48];
   report_label(&r->first, label, sizeof label);
   column(out, label, 20);

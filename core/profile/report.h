@@ -14,9 +14,6 @@ void report_label(const prof_event *e, char *out, size_t out_bytes);
 void report_time(double ns, char out[16]);
 void report_bandwidth(double gbytes_per_s, char out[16]);
 
-/* One line; `wide` adds bandwidth, tiles, time per tile, modelled against measured bytes, and the bound with the next
- * knob. */
-void report_row(const prof_row *r, bool wide, strb *out);
 /* All rows; `wide`: what each op took in all its rows; under them the lines of the fusion trace (may be NULL). */
 TSR_MUST_USE tsr_status report_text(const prof_log *l, const char *fusion_trace, bool wide, strb *out);
 TSR_MUST_USE tsr_status report_json(const prof_log *l, const char *fusion_trace, strb *out);

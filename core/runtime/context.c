@@ -105,7 +105,8 @@ void tsr_context_destroy(tsr_context **cp) {
 
 /* ---- devices --------------------------------------------------------------------------------------------------- */
 
-tsr_status rt_backend_load(tsr_context *c, rt_backend *b) {
+/* Loads the driver of a backend once; its reason for absence is in ->why. */
+static tsr_status rt_backend_load(tsr_context *c, rt_backend *b) {
   tsr_status st = NULL;
   pthread_mutex_lock(&c->lock);
   if (!b->tried) {

@@ -196,8 +196,6 @@ bool rt_is_device_number(const char *which);
 bool rt_knows_device(tsr_context *ctx, const char *id, char *known, size_t n);
 /* Of each id in TSR_BACKEND the backend must be known; whether a device is there is asked when one is opened. */
 tsr_status rt_check_backend_knob(tsr_context *ctx);
-/* Loads the driver of a backend once; its reason for absence is in ->why. */
-tsr_status rt_backend_load(tsr_context *ctx, rt_backend *b);
 tsr_stream *rt_stream(tsr_device *dev, tsr_stream *s);
 /* Copies the text of a builder into memory that tsr_text_free frees. */
 tsr_status rt_text(tsr_context *ctx, strb *b, char **text);

@@ -8,7 +8,8 @@
 #include "core/passes/schedule/legalize.h"
 #include "core/runtime/tuned.h"
 
-bool rt_is_heavy(const tsr_program *p, int i, char *why, size_t size) {
+/* Does launch i of p spill, or run a serialised wgmma? Says so in why. */
+static bool rt_is_heavy(const tsr_program *p, int i, char *why, size_t size) {
   be_kernel_stats s = {-1, -1, -1, -1, false, -1};
   if (p->launches[i].host || !p->module || !p->dev->vt->kernel_stats) return false;
   tsr_status st = p->dev->vt->kernel_stats(p->module, p->launches[i].kernel_index, &s);

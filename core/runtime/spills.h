@@ -21,8 +21,6 @@ typedef struct rt_lighter {
   int n;
 } rt_lighter;
 
-/* Does launch i of p spill, or run a serialised wgmma? Says so in why. */
-bool rt_is_heavy(const tsr_program *p, int i, char *why, size_t size);
 /* NULL, or TSR_UNSUPPORTED naming the first such kernel: for the tuner. */
 tsr_status rt_refuse_heavy(const tsr_program *p);
 

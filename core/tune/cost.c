@@ -122,11 +122,6 @@ double cost_roofline_ns(const tune_device *d, const tune_problem *p) {
   return math > traffic ? math : traffic;
 }
 
-double cost_ridge(const tune_device *d, tsr_dtype in) {
-  double peak = tune_device_peak(d, in, tune_device_matrix(d, in) != NULL), mem = tier_gbps(d, "memory", 0);
-  return peak > 0 && mem > 0 ? peak / mem : 0;
-}
-
 static double roofline_predict(void *user, const tune_device *d, const tune_problem *p, const tune_config *c) {
   cost_estimate e;
   cost_compute(d, p, c, &e);

@@ -17,8 +17,6 @@ void cost_explain(const tune_device *d, const tune_problem *p, const tune_config
 void cost_explain_once(const tune_device *d, const tune_problem *p, strb *out);
 /* The least time the device could need: compulsory bytes and flops at its peaks. 0 when no rate is known. */
 double cost_roofline_ns(const tune_device *d, const tune_problem *p);
-/* Flops per byte at which the device turns from memory- to compute-bound; 0 when a rate is not known. */
-double cost_ridge(const tune_device *d, tsr_dtype in);
 
 /* A cost model is a table: the built-in one, or a user's. predict returns nanoseconds, or a negative value for "never".
  */

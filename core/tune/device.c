@@ -68,8 +68,6 @@ static const struct field {
 };
 enum { N_FIELDS = sizeof fields / sizeof *fields, N_BUILTIN = sizeof builtin / sizeof *builtin };
 
-const tune_device *tune_device_builtin(size_t i) { return i < N_BUILTIN ? &builtin[i] : NULL; }
-
 static bool contains_nocase(const char *text, const char *part) {
   for (; *text; text++) {
     size_t i = 0;

@@ -68,8 +68,7 @@ typedef struct tune_device {
   tune_matrix matrix[TUNE_MAX_MATRIX];
 } tune_device;
 
-/* The built-in rows; NULL past the last. `tune_device_find` matches a part of the name, any case: "h100". */
-const tune_device *tune_device_builtin(size_t i);
+/* A built-in row by a part of its name, any case: "h100". NULL: there is none. */
 const tune_device *tune_device_find(const char *name);
 
 /* Starts from zero. Error: TSR_PARSE_ERROR with file:line, TSR_IO_ERROR. */

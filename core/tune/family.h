@@ -58,6 +58,11 @@ typedef struct tune_family {
   void (*cost)(const cost_task *x, cost_estimate *e);
 } tune_family;
 
+/* What every family that is searched for defines, by these names in its file. */
+#define TUNE_FAMILY_OWN                                                                                        \
+  .problem = problem, .flops = flops, .bytes = bytes, .tile = tile, .untuned = untuned, .legal = legal,       \
+  .knobs = {TUNE_KNOB_ROWS(on_gpu), TUNE_KNOB_ROWS(on_cpu)}, .regs = regs, .shared_bytes = shared_bytes
+
 /* ---- for the families' rules ------------------------------------------------------------------------------------- */
 
 /* In a legal(): why not, if anybody asks, and false. */

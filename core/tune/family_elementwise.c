@@ -61,15 +61,4 @@ static void cost(const cost_task *x, cost_estimate *e) {
   cost_of_streams(x, 0, e);
 }
 
-const tune_family tune_family_elementwise = {.extents = "n",
-                                             .problem = problem,
-                                             .flops = flops,
-                                             .bytes = bytes,
-                                             .tile = tile,
-                                             .knobs = {TUNE_KNOB_ROWS(on_gpu), TUNE_KNOB_ROWS(on_cpu)},
-                                             .untuned = untuned,
-                                             .block = block,
-                                             .legal = legal,
-                                             .regs = regs,
-                                             .shared_bytes = shared_bytes,
-                                             .cost = cost};
+const tune_family tune_family_elementwise = {TUNE_FAMILY_OWN, .extents = "n", .block = block, .cost = cost};

@@ -197,16 +197,5 @@ static int32_t bank_ways(const tune_device *d, const tune_problem *p, const tune
   return occ_bank_conflict(d, p->in, c->k, c->padding, bytes >= 16 ? 16 : bytes >= 8 ? 8 : 4);
 }
 
-const tune_family tune_family_matmul = {.extents = "bmnk",
-                                        .problem = problem,
-                                        .flops = flops,
-                                        .bytes = bytes,
-                                        .tile = tile,
-                                        .knobs = {TUNE_KNOB_ROWS(on_gpu), TUNE_KNOB_ROWS(on_cpu)},
-                                        .untuned = untuned,
-                                        .widen = widen,
-                                        .legal = legal,
-                                        .regs = regs,
-                                        .shared_bytes = shared_bytes,
-                                        .bank_ways = bank_ways,
-                                        .cost = tune_matmul_cost};
+const tune_family tune_family_matmul = {
+    TUNE_FAMILY_OWN, .extents = "bmnk", .widen = widen, .bank_ways = bank_ways, .cost = tune_matmul_cost};

@@ -116,15 +116,4 @@ static void cost(const cost_task *x, cost_estimate *e) {
     e->term_ns[COST_BARRIER] = (double)p->m / cost_at_least(d->cores, 1) * c->warps / m * x->r.barrier_ns;
 }
 
-const tune_family tune_family_row = {.extents = "mn",
-                                     .problem = problem,
-                                     .flops = flops,
-                                     .bytes = bytes,
-                                     .tile = tile,
-                                     .knobs = {TUNE_KNOB_ROWS(on_gpu), TUNE_KNOB_ROWS(on_cpu)},
-                                     .untuned = untuned,
-                                     .block = block,
-                                     .legal = legal,
-                                     .regs = regs,
-                                     .shared_bytes = shared_bytes,
-                                     .cost = cost};
+const tune_family tune_family_row = {TUNE_FAMILY_OWN, .extents = "mn", .block = block, .cost = cost};

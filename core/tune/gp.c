@@ -55,7 +55,6 @@ bool gp_add(gp *g, const double *x, double y) {
   return true;
 }
 
-int gp_count(const gp *g) { return g->n; }
 double gp_log_likelihood(const gp *g) { return g->log_likelihood; }
 const double *gp_lengths(const gp *g) { return g->length; }
 

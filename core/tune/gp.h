@@ -14,7 +14,6 @@ TSR_MUST_USE tsr_status gp_create(const tsr_allocator *al, int dim, int cap, gp 
 void gp_destroy(gp **g);
 /* False when full or a value is not finite. */
 bool gp_add(gp *g, const double *x, double y);
-int gp_count(const gp *g);
 /* Finds lengths and noise, factorises. False without observations or when the matrix can't be factorised. */
 bool gp_fit(gp *g);
 /* Factorises with given lengths and noise share instead of searching for them. */

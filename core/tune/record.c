@@ -227,12 +227,3 @@ double record_best(const record *r) {
   }
   return best;
 }
-
-void record_curve(const record *r, const search_outcome *o, double *curve, size_t n) {
-  double all = record_best(r), best = 0;
-  for (size_t i = 0; i < n; i++) {
-    if (i < o->n_samples && o->samples[i].state == SAMPLE_OK && (best == 0 || o->samples[i].ns < best))
-      best = o->samples[i].ns;
-    curve[i] = best > 0 ? all / best : 0;
-  }
-}

@@ -33,6 +33,4 @@ void record_print(const record *r, strb *out);
 search_measure record_replay(record *r);
 /* The least time of all samples; 0 without any. */
 double record_best(const record *r);
-/* Best found after 1..n samples over best of all, into curve[0..n). The last value is repeated once a search ends. */
-void record_curve(const record *r, const search_outcome *o, double *curve, size_t n);
 #endif

@@ -91,7 +91,7 @@ void space_knob_include(space_knob *k, int32_t v) {
   k->n++;
 }
 
-void space_values(const tune_space *s, const space_point *p, int32_t *values) {
+static void space_values(const tune_space *s, const space_point *p, int32_t *values) {
   for (int32_t i = 0; i < s->n_knobs; i++) values[i] = s->knob[i].value[p->i[i]];
 }
 
@@ -216,15 +216,6 @@ size_t space_neighbours(const tune_space *s, const space_point *p, space_point o
       if (space_is_legal(s, &q, NULL, 0)) out[n++] = q;
     }
   return n;
-}
-
-uint64_t space_hash(const tune_space *s) {
-  uint64_t h = HASH_SEED;
-  for (int32_t i = 0; i < s->n_knobs; i++) {
-    h = hash_str(h, s->knob[i].name);
-    h = hash_bytes(h, s->knob[i].value, (size_t)s->knob[i].n * sizeof(int32_t));
-  }
-  return hash_mix(h);
 }
 
 uint64_t space_point_hash(const tune_space *s, const space_point *p) {

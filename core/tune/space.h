@@ -54,7 +54,6 @@ void space_restrict(tune_space *s, const char *knobs, const tune_config *dflt);
 /* Inserts a value in order, unless it is there or there is no room. */
 void space_knob_include(space_knob *k, int32_t v);
 
-void space_values(const tune_space *s, const space_point *p, int32_t *values);
 bool space_is_legal(const tune_space *s, const space_point *p, char *why, size_t why_bytes);
 tune_config space_config(const tune_space *s, const space_point *p);
 /* Those of a point's values that are fields of a config, one value per knob. */
@@ -68,7 +67,6 @@ TSR_MUST_USE tsr_status space_enumerate(const tune_space *s, const tsr_allocator
                                         size_t *n_out, bool *truncated);
 /* Legal points one knob step away; returns their number (at most 2 per knob). */
 size_t space_neighbours(const tune_space *s, const space_point *p, space_point out[2 * SPACE_MAX_KNOBS]);
-uint64_t space_hash(const tune_space *s);
 uint64_t space_point_hash(const tune_space *s, const space_point *p);
 bool space_point_equal(const tune_space *s, const space_point *a, const space_point *b);
 /* Coordinates in 0..1 per knob with more than one value, for distances; returns their number. */

@@ -14,7 +14,7 @@ enum {
   ROUND_NS = 1000 /* latency of a ring's round: assumed */
 };
 
-const char *timeline_resource_name(timeline_resource r) {
+static const char *timeline_resource_name(timeline_resource r) {
   static const char *const names[] = {"load", "compute", "link"};
   return (unsigned)r < TIMELINE_N ? names[r] : "?";
 }

@@ -11,7 +11,6 @@
 enum { TIMELINE_MAX_BUFFERS = 128 };
 
 typedef enum timeline_resource { TIMELINE_LOAD, TIMELINE_COMPUTE, TIMELINE_LINK, TIMELINE_N } timeline_resource;
-const char *timeline_resource_name(timeline_resource r);
 
 /* A result (a tile of the output) takes one or more steps; comm_ns counts at the step that ends it, 0: it is not
  * communicated. */

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Who may see whom: one row a room of core/ with the rooms that it may name besides itself, checked on quoted includes
 and on the calls between objects (nm). No circle of more than two files. Then include/, the backends and the registry;
-who names a GPU dialect or a kernel family; that no text written for people is compared.
+who names a GPU dialect or a kernel family; that each function of a header is used by another file; that no text written
+for people is compared.
 usage: rooms.py SOURCE BUILD"""
 import os
 import re
@@ -204,6 +205,31 @@ for folder in ("core", "backends", "tools"):
                     bad += [f"{path} names {name}: {advice}" for name in found]
 bad += [f"{path} names no family any more: take it off the list" for path in FAMILY_FILES
         if path not in named and path != "core/ir/kernel_family.h"]
+# A header declares what another file uses; else it is dead, or static.
+KEPT = {"coll_run_ranks"}  # for an application's thread that drives several ranks
+DECLARED = re.compile(
+    r"^(?!static|typedef|extern)[A-Za-z][\w \*]*?\b([a-z]\w*)\([^;{}]*\)[^;{}()]*(?:\([^;{}]*\))?;", re.M)
+NAMES = {}
+for folder in ("core", "backends", "tools", "tests", "bench"):
+    for where, _, files in os.walk(os.path.join(SOURCE, folder)):
+        for f in files:
+            path = os.path.join(where, f)
+            if f.endswith((".c", ".h", ".cpp")):
+                with open(path, encoding="utf-8", errors="replace") as text:
+                    for name in set(re.findall(r"\w+", re.sub(r"/\*.*?\*/", "", text.read(), flags=re.S))):
+                        NAMES.setdefault(name, set()).add(os.path.relpath(path, SOURCE))
+n_declared = 0
+for where, _, files in os.walk(os.path.join(SOURCE, "core")):
+    for f in (f for f in files if f.endswith(".h")):
+        path = os.path.relpath(os.path.join(where, f), SOURCE)
+        with open(os.path.join(SOURCE, path), encoding="utf-8") as text:
+            code = re.sub(r"/\*.*?\*/", "", text.read(), flags=re.S)
+        for name in DECLARED.findall(code):
+            n_declared += 1
+            if len(NAMES[name] - {path}) < 2 and name not in KEPT and len(re.findall(rf"\b{name}\b", code)) == 1:
+                bad.append(f"{path} declares {name}, which no other file than its own uses: make it static, or drop it")
+if n_declared < 800:
+    bad.append(f"{n_declared} functions are found in the headers: this test no longer reads them")
 # No branch on prose: what is written for people is compared or searched nowhere but where it is put in order for them.
 PROSE = re.compile(r"\b(?:why|reasons?|causes?|messages?|hints?|original|tsr_status_(?:cause|message|hint))\b")
 SEARCHES = re.compile(

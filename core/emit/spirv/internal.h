@@ -68,11 +68,9 @@ uint32_t e_const_int(emitter *e, int bits, int64_t v, int n);
 uint32_t e_const_f32(emitter *e, double v, int n);
 uint32_t e_const_f64(emitter *e, double v, int n);
 uint32_t e_const(emitter *e, tsr_dtype t, double v, int n);
-uint32_t e_splat_const(emitter *e, uint32_t elem_type, uint32_t scalar, int n);
 tsr_dtype e_dtype(const emitter *e, const ir_type *t); /* index resolved */
 int e_parts(const ir_type *t);                         /* 1 to 4 */
 vt e_part(const emitter *e, const ir_type *t);         /* of each part */
-uint32_t e_undef(emitter *e, uint32_t type);
 uint32_t e_type(emitter *e, const ir_type *t); /* of one part of a value */
 /* Cooperative matrices: the type, that of the components (bf16 and fp8 have float types there), and 0 A, 1 B, 2 sums.
  * */
@@ -102,7 +100,6 @@ bool e_is_math(int code);
 uint32_t e_math(emitter *e, int code, int n, uint32_t x, uint32_t y);
 uint32_t e_float_rem(emitter *e, vt v, uint32_t a, uint32_t b); /* f32 and f64: exact, by emit/spirv/rem.c */
 uint32_t e_int_pow(emitter *e, vt v, uint32_t a, uint32_t b);
-uint32_t e_min_max(emitter *e, bool max, vt v, uint32_t a, uint32_t b);
 uint32_t e_cast(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, int n);
 /* Joins two elements of a reduction by an ir_reducer's code. */
 uint32_t e_combine(emitter *e, int code, vt v, uint32_t a, uint32_t b);
@@ -118,17 +115,11 @@ tsr_status e_array_op(emitter *e, const ir_op *op); /* local, get, set */
 /* A SPIR-V pointer to an array element for matrix loads: element type `dt` (possibly u32 words); alignment out. */
 uint32_t e_element_pointer(emitter *e, const ir_value *ptr, const ir_value *index, uint32_t *scale_log2,
                            bool *physical);
-/* idx as a byte offset id in 32 bits (shared) or 64 bits (global). */
-uint32_t e_bytes(emitter *e, const sv *index, size_t elem, bool to64);
 
 /* ---- subgroup and matrix ops: emit/spirv/subgroup.c, emit/spirv/matrix.c ---- */
 tsr_status e_subgroup_op(emitter *e, const ir_op *op);
 tsr_status e_matrix_op(emitter *e, const ir_op *op);
-uint32_t e_lane(emitter *e);
 
 /* ---- control flow: emit/spirv/walk.c ---- */
 tsr_status e_ops(emitter *e, const ir_block *b, const ir_op **terminator);
-tsr_status e_op(emitter *e, const ir_op *op);
-void e_barrier(emitter *e, int scope);
-
 #endif

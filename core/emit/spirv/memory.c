@@ -18,7 +18,8 @@ static uint32_t add_const(emitter *e, uint32_t x, int64_t c, int bits) {
   return c ? VAL(&e->s, OpIAdd, e_int(e, bits), x, e_const_int(e, bits, c, 1)) : x;
 }
 
-uint32_t e_bytes(emitter *e, const sv *index, size_t elem, bool to64) {
+/* idx as a byte offset id in 32 bits (shared) or 64 bits (global). */
+static uint32_t e_bytes(emitter *e, const sv *index, size_t elem, bool to64) {
   int bits = to64 ? 64 : 32;
   if (index->is_const) return e_const_int(e, bits, wrap_mul(index->c, (int64_t)elem), 1);
   uint32_t x = index->part[0];

@@ -20,7 +20,7 @@ static uint32_t keep(emitter *e, uint32_t id) {
 
 static uint32_t bool_type(emitter *e, int n) { return e_vec(e, e_bool(e), n); }
 
-uint32_t e_min_max(emitter *e, bool max, vt v, uint32_t a, uint32_t b) {
+static uint32_t e_min_max(emitter *e, bool max, vt v, uint32_t a, uint32_t b) {
   uint32_t type = e_reg(e, v.t, v.n), bt = bool_type(e, v.n);
   if (v.t == TSR_BOOL) return VAL(&e->s, max ? OpLogicalOr : OpLogicalAnd, type, a, b);
   if (!is_float(v.t))

@@ -6,8 +6,6 @@
 #include "core/emit/spirv/internal.h"
 #include "core/ir/reducer.h"
 
-uint32_t e_lane(emitter *e) { return e->lane; }
-
 static int carrier_bits(tsr_dtype t) { return tsr_dtype_size(t) == 8 ? 64 : 32; }
 
 /* To and from the integer that is shuffled. */
@@ -34,7 +32,7 @@ static uint32_t shuffle_part(emitter *e, int op, vt v, uint32_t x, uint32_t lane
 
 /* The lane that a shuffle reads from, within aligned groups of `width`; out of range reads the own lane. */
 static uint32_t source_lane(emitter *e, const char *mode, uint32_t by, int width) {
-  uint32_t u32 = e_int(e, 32), bt = e_bool(e), lane = e_lane(e),
+  uint32_t u32 = e_int(e, 32), bt = e_bool(e), lane = e->lane,
            low = VAL(&e->s, OpBitwiseAnd, u32, lane, e_u32(e, (uint32_t)width - 1));
   uint32_t base = VAL(&e->s, OpISub, u32, lane, low);
   if (!strcmp(mode, "index"))

@@ -36,7 +36,7 @@ uint32_t e_reg(emitter *e, tsr_dtype t, int n) {
   return e_vec(e, s, n);
 }
 
-uint32_t e_splat_const(emitter *e, uint32_t elem_type, uint32_t scalar, int n) {
+static uint32_t e_splat_const(emitter *e, uint32_t elem_type, uint32_t scalar, int n) {
   if (n == 1) return scalar;
   uint32_t w[5] = {e_vec(e, elem_type, n), scalar, scalar, scalar, scalar};
   return spv_once(&e->s, OpConstantComposite, w, n + 1, true);
@@ -81,8 +81,6 @@ uint32_t e_const(emitter *e, tsr_dtype t, double v, int n) {
   }
   return e_const_int(e, 8 * (int)tsr_dtype_size(t), (int64_t)bits, n);
 }
-
-uint32_t e_undef(emitter *e, uint32_t type) { return CONST(&e->s, OpUndef, type); }
 
 tsr_dtype e_dtype(const emitter *e, const ir_type *t) { return t->kind == IR_T_INDEX ? INDEX_DTYPE(e) : t->dtype; }
 

@@ -213,7 +213,7 @@ static tsr_status conditional(emitter *e, const ir_op *op) {
 
 /* ---- the rest ---- */
 
-void e_barrier(emitter *e, int scope) {
+static void e_barrier(emitter *e, int scope) {
   uint32_t semantics = SemAcquireRelease | SemWorkgroupMemory | SemUniformMemory | SemMakeAvailable | SemMakeVisible;
   uint32_t s = e_u32(e, (uint32_t)scope);
   SPV(&e->s, e->s.body, OpControlBarrier, s, s, e_u32(e, semantics));
@@ -318,7 +318,7 @@ static void position(emitter *e, const ir_op *op) {
   e_define(e, op->results[0], (sv){.part = {e->wide ? VAL(&e->s, OpUConvert, e_int(e, 64), id) : id}});
 }
 
-tsr_status e_op(emitter *e, const ir_op *op) {
+static tsr_status e_op(emitter *e, const ir_op *op) {
   int code = op->def->code;
   for (int i = 0; i < op->n_results; i++)
     if (e_parts(op->results[i]->type) > SV_PARTS)

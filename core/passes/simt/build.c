@@ -79,7 +79,7 @@ ir_value *sx_value(simt *c, tsr_dtype t, const ir_op *op) {
 
 size_t sx_mark(const simt *c) { return c->in->n_known; }
 
-void sx_forget(simt *c, size_t mark) {
+static void sx_forget(simt *c, size_t mark) {
   struct simt_impl *in = c->in;
   while (in->n_known > mark) {
     const simt_known *k = &in->known[--in->n_known];

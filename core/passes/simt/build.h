@@ -41,6 +41,4 @@ ir_value *sx_constant(simt *c, const ir_type *type, bool is_int, int64_t i, doub
 /* An op that is made once for the same operands. */
 ir_value *sx_numbered(simt *c, int code, const ir_type *type, const char *predicate, int n, ir_value *const *v);
 size_t sx_mark(const simt *c);
-void sx_forget(simt *c, size_t mark);
-
 #endif

@@ -237,7 +237,8 @@ tsr_status simt_choose_threads(simt *c) {
 
 /* ---- layouts ----------------------------------------------------------------------------------------------------- */
 
-void simt_layout_finish(simt_layout *l) {
+/* Fills reps and n_regs. */
+static void simt_layout_finish(simt_layout *l) {
   int64_t n = 1;
   for (int d = 0; d < l->rank; d++) {
     if (l->dims[d] <= 1) {

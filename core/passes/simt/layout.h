@@ -3,8 +3,6 @@
 #define CORE_PASSES_SIMT_LAYOUT_H
 #include "core/passes/simt/state.h"
 
-/* Fills reps and n_regs. */
-void simt_layout_finish(simt_layout *l);
 /* Offset of register r along dimension d, apart from the thread's part. */
 int64_t simt_reg_offset(const simt_layout *l, int r, int d);
 /* The thread's part of the coordinate along d. */
@@ -23,5 +21,4 @@ const simt_layout *simt_layout_intern(simt *c, const simt_layout *l);
 simt_group *simt_group_of(const ir_value *v);
 /* Layout of a copy of dims: neighbouring threads along the last dimension, v elements each. */
 const simt_layout *simt_copy_layout(simt *c, int rank, const int64_t *dims, int vec);
-
 #endif

@@ -119,7 +119,9 @@ tsr_status simt_shared_plan(simt *c) {
 
 /* ---- scratch ----------------------------------------------------------------------------------------------------- */
 
-tsr_status simt_scratch(simt *c, int64_t bytes, int64_t *lo) {
+/* Bytes of shared memory for the op being lowered; *lo receives their offset. TSR_UNSUPPORTED beyond the device's
+ * limit. */
+static tsr_status simt_scratch(simt *c, int64_t bytes, int64_t *lo) {
   const ir_op *op = c->in->op ? c->in->op : c->tile;
   return simt_shared_alloc(c, op, (bytes + ALIGN - 1) / ALIGN * ALIGN, c->in->position, c->in->position, lo);
 }

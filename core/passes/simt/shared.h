@@ -3,9 +3,6 @@
 #define CORE_PASSES_SIMT_SHARED_H
 #include "core/passes/simt/state.h"
 
-/* Bytes of shared memory for the op being lowered; *lo receives their offset. TSR_UNSUPPORTED beyond the device's
- * limit. */
-tsr_status simt_scratch(simt *c, int64_t bytes, int64_t *lo);
 /* A row-major tile of the given dims in that memory, rows padded by pad elements. */
 tsr_status simt_scratch_tile(simt *c, tsr_dtype t, int rank, const int64_t *dims, int64_t pad, simt_mem *out);
 /* Announce that the block is about to read or write shared bytes [lo, hi): a barrier is inserted if an earlier access
@@ -20,5 +17,4 @@ typedef struct simt_shared_state { simt_access access[SIMT_MAX_ACCESS]; int n_ac
 void simt_shared_save(const simt *c, simt_shared_state *s);
 void simt_shared_restore(simt *c, const simt_shared_state *s);
 bool simt_shared_join(simt *c, const simt_shared_state *s); /* pending accesses of both; true if s added any */
-
 #endif

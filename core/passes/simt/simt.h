@@ -31,10 +31,10 @@
  *     them directly; mem is then its spilled copy, made only if `wants_mem(operand)`).
  *   - opaque paths (cooperative matrices) keep accumulators as n_opaque values of their own types; they add `fill` (a
  *     constant accumulator), `to_regs` and `from_regs` (conversion to and from scalars in the layout, through
- *     simt_scratch), `store` (whole tile to memory without conversion, false if it can't) and optionally `map`, `load`
- *     and `reduce` on accumulators, with `keeps`. A loop carries them as they are.
+ *     simt_scratch_tile), `store` (whole tile to memory without conversion, false if it can't) and optionally `map`,
+ *     `load` and `reduce` on accumulators, with `keeps`. A loop carries them as they are.
  * Helpers for paths: the sx_ functions build simplified, value-numbered code at the insertion point; simt_read /
- * simt_write announce shared memory accesses and insert the barriers that hazards need; simt_scratch gives shared
+ * simt_write announce shared memory accesses and insert the barriers that hazards need; simt_scratch_tile gives shared
  * bytes for the current op. */
 #ifndef CORE_PASSES_SIMT_SIMT_H
 #define CORE_PASSES_SIMT_SIMT_H

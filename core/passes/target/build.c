@@ -56,7 +56,7 @@ ir_value *tg_constant(tgb *t, tsr_dtype d, const ir_op *op) {
   return r;
 }
 
-bool tg_known(const ir_value *v, int64_t *out) {
+static bool tg_known(const ir_value *v, int64_t *out) {
   if (!v || !v->def || v->def->def->code != TG_CONST || v->type->kind != IR_T_INDEX) return false;
   *out = ir_get_int(v->def, "value", 0);
   return true;

@@ -23,7 +23,6 @@ ir_value *tg_number(tgb *t, tsr_dtype d, double v);
  * end of the type that a float is beyond); else the float *f. */
 bool tg_value_of(const ir_op *op, tsr_dtype d, int64_t *i, double *f);
 ir_value *tg_constant(tgb *t, tsr_dtype d, const ir_op *op); /* that */
-bool tg_known(const ir_value *v, int64_t *out);
 ir_value *tg_add(tgb *t, ir_value *a, ir_value *b);
 ir_value *tg_sub(tgb *t, ir_value *a, ir_value *b);
 ir_value *tg_mul(tgb *t, ir_value *a, ir_value *b);
@@ -64,5 +63,4 @@ ir_op *tg_if(tgb *t, ir_value *condition);
 void tg_else(tgb *t, ir_op *op);
 void tg_end(tgb *t, ir_op *op, int n, ir_value *const *yields);
 static inline void tg_close(tgb *t, ir_op *op) { tg_end(t, op, 0, NULL); }
-
 #endif

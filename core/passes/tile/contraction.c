@@ -8,7 +8,9 @@
 #include "core/passes/tile/contraction.h"
 
 /* A side's space: the batch dimensions of the result, then the operand's own two. */
-void mm_side(contraction *x, mm_operand *s, ir_value *v, bool transpose, int64_t d0, int64_t d1, int64_t t0,
+/* A side's space: the batch dimensions of the result, then the operand's own two; t0 x t1 of its m or k, k or n a tile.
+ */
+static void mm_side(contraction *x, mm_operand *s, ir_value *v, bool transpose, int64_t d0, int64_t d1, int64_t t0,
              int64_t t1) {
   s->value = v;
   s->transpose = transpose;
@@ -37,7 +39,8 @@ static bool copy_converts(const kb_kernel *k, const ir_value *v, const ir_value 
   return n && n->is_mem;
 }
 
-void mm_bounds(kb_kernel *k, const contraction *x, ir_value *bounds[3]) {
+/* From, to and step of the loop over k: all of it, or this block's part. */
+static void mm_bounds(kb_kernel *k, const contraction *x, ir_value *bounds[3]) {
   bounds[0] = k->zero, bounds[1] = kb_index(k, x->g.k), bounds[2] = kb_index(k, x->bk);
   if (x->from) bounds[0] = x->from, bounds[1] = x->to;
   if (!x->part) return;

@@ -26,12 +26,6 @@ typedef struct contraction {
   kb_space before;     /* that of c, for what the epilogue reads and is computed before the product */
 } contraction;
 
-/* A side's space: the batch dimensions of the result, then the operand's own two; t0 x t1 of its m or k, k or n a tile.
- */
-void mm_side(contraction *x, mm_operand *s, ir_value *v, bool transpose, int64_t d0, int64_t d1, int64_t t0,
-             int64_t t1);
-/* From, to and step of the loop over k: all of it, or this block's part. */
-void mm_bounds(kb_kernel *k, const contraction *x, ir_value *bounds[3]);
 /* The workspace [parts, batch..., m, n] as a memory operand, at a fixed part (`part` elements further). */
 kb_mem mm_workspace(const kb_kernel *k, const contraction *x, int64_t part);
 /* Grid of a split contraction: parts are further block columns. */

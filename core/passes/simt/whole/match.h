@@ -76,12 +76,8 @@ ir_value *simt_place_offset(const simt_place *p, const ir_op *window, int d);
  * position is safe. */
 void simt_epilogue(const simt_place *p, int s, ir_value *row, ir_value *col, int w, ir_value *const *acc,
                    ir_value **out);
-/* Address (element index into the store's argument) of (row, col), and whether it lies inside (NULL = always). */
-ir_value *simt_store_address(const simt_place *p, int s, ir_value *row, ir_value *col, ir_value **inside);
+/* The argument that store s writes. */
 ir_value *simt_store_target(const simt_place *p, int s);
-/* Neighbours along a row that one access may cover: 1, 2 or 4 elements. */
-int simt_store_width(const simt_matmul *mm, int s);
 /* Stores epilogue results directly. */
 void simt_store_direct(const simt_place *p, int s, ir_value *row, ir_value *col, int w, ir_value *const *acc);
-
 #endif

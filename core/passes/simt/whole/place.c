@@ -260,7 +260,8 @@ ir_value *simt_store_target(const simt_place *p, int s) {
   return arg_value(p, simt_argument_of(p->mm->stores[s].window->operands[0]));
 }
 
-ir_value *simt_store_address(const simt_place *p, int s, ir_value *row, ir_value *col, ir_value **inside) {
+/* Address (element index into the store's argument) of (row, col), and whether it lies inside (NULL = always). */
+static ir_value *simt_store_address(const simt_place *p, int s, ir_value *row, ir_value *col, ir_value **inside) {
   const ir_op *window = p->mm->stores[s].window;
   const ir_type *view = store_view(p->mm, s);
   int kept[2];
@@ -278,7 +279,8 @@ ir_value *simt_store_address(const simt_place *p, int s, ir_value *row, ir_value
   return address(p, window, row, col, 1, false);
 }
 
-int simt_store_width(const simt_matmul *mm, int s) {
+/* Neighbours along a row that one access may cover: 1, 2 or 4 elements. */
+static int simt_store_width(const simt_matmul *mm, int s) {
   simt_place p = {.mm = mm};
   const ir_op *window = mm->stores[s].window;
   return vector_ok(&p, window, 4) ? 4 : vector_ok(&p, window, 2) ? 2 : 1;
