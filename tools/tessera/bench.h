@@ -33,10 +33,16 @@ typedef struct bench_peaks {
                     product too */
   double gbytes_per_s; /* copy: bytes read and written */
 } bench_peaks;
-double bench_cpu_gflops(tsr_dtype t, int threads);
-double bench_cpu_copy(int threads);
+/* How often each is measured, for cases that are timed for so long: a tenth of a second's worth once, for one that is a
+ * glance the peak is one too. */
+enum { BENCH_PEAK_TRIES = 7 };
+static inline int bench_peak_tries(double seconds) {
+  return seconds < 0.2 ? 1 : seconds >= BENCH_PEAK_TRIES * 0.1 ? BENCH_PEAK_TRIES : (int)(seconds * 10);
+}
+double bench_cpu_gflops(tsr_dtype t, int threads, int tries);
+double bench_cpu_copy(int threads, int tries);
 double bench_device_gflops(tsr_device *dev, tsr_dtype t); /* bench_peak_gpu.c */
-double bench_device_copy(tsr_device *dev);
+double bench_device_copy(tsr_device *dev, int tries);
 
 /* What a GPU runs at; 0 = not known. */
 typedef struct bench_clocks { double core_mhz, memory_mhz, watts, celsius; } bench_clocks;

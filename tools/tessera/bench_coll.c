@@ -164,7 +164,8 @@ static int run_one(coll_bench *b, coll_op op) {
     fill(b);
     st = measure(b, &bad);
   }
-  if (!st && least_traffic(b) > 0 && b->bytes >= 1 << 20) b->copy = bench_cpu_copy(b->threads);
+  if (!st && least_traffic(b) > 0 && b->bytes >= 1 << 20)
+    b->copy = bench_cpu_copy(b->threads, bench_peak_tries((double)b->ms / 1000));
   if (!st) print_row(b, bad);
   b->copy = 0;
   b->wrong |= bad != 0;

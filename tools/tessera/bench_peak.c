@@ -147,28 +147,29 @@ static double copy_once(worker *w, int n, char *dst, char *src, size_t bytes) {
   return 2.0 * (double)bytes / clock_us_since(from) * 1e-3;
 }
 
-double bench_cpu_gflops(tsr_dtype t, int threads) {
+double bench_cpu_gflops(tsr_dtype t, int threads, int tries) {
   worker w[64];
   double best = 0,
          lanes = t == TSR_F64 ? 0.5 : 1; /* the loop is of f32; a register holds half as many f64, at the same rate */
   if (threads > 64) threads = 64;
-  for (int i = 0; i < 7; i++) {
+  for (int i = 0; i < tries; i++) {
     double g = flops_once(w, threads, loop_for(t));
     if (g > best) best = g;
   }
   return best * lanes;
 }
 
-double bench_cpu_copy(int threads) {
+/* 256 MiB; for a glance a quarter, since it is the pages' first use that takes long. */
+double bench_cpu_copy(int threads, int tries) {
   worker w[64];
   double best = 0;
   if (threads > 64) threads = 64;
-  size_t bytes = (size_t)256 << 20;
+  size_t bytes = (size_t)(tries < BENCH_PEAK_TRIES ? 64 : 256) << 20;
   char *dst = aligned_alloc(4096, bytes), *src = aligned_alloc(4096, bytes);
   if (dst && src) {
     memset(dst, 1, bytes);
     memset(src, 2, bytes);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 5 && i <= tries; i++) {
       double g = copy_once(w, threads, dst, src, bytes);
       if (g > best) best = g;
     }

@@ -25,14 +25,17 @@ typedef struct bench_run {
 
 static double measure_gflops(const bench_run *r, tsr_dtype t) {
   const tsr_device_info *d = tsr_device_get_info(r->o.dev);
-  return !strcmp(d->backend, "cpu") ? bench_cpu_gflops(t, d->n_cores) : bench_device_gflops(r->o.dev, t);
+  return !strcmp(d->backend, "cpu") ? bench_cpu_gflops(t, d->n_cores, bench_peak_tries(r->o.seconds))
+                                  : bench_device_gflops(r->o.dev, t);
 }
 
 static const bench_peaks *peaks_for(bench_run *r, tsr_dtype t) {
   const tsr_device_info *d = tsr_device_get_info(r->o.dev);
   if (!r->have_peaks[t]) {
     r->have_peaks[t] = true;
-    if (!(r->copy > 0)) r->copy = !strcmp(d->backend, "cpu") ? bench_cpu_copy(d->n_cores) : bench_device_copy(r->o.dev);
+    const int tries = bench_peak_tries(r->o.seconds);
+    if (!(r->copy > 0))
+      r->copy = !strcmp(d->backend, "cpu") ? bench_cpu_copy(d->n_cores, tries) : bench_device_copy(r->o.dev, tries);
     r->peaks[t] = (bench_peaks){measure_gflops(r, t), r->copy};
   }
   return &r->peaks[t];
