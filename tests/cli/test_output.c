@@ -83,6 +83,10 @@ static void to_nowhere(cli *c) {
   setrlimit(RLIMIT_FSIZE, &some);
   expect(c, "run x.mlir --device cpu:0 --tune off --output 0=small", ">/dev/null", 1,
          "small: can't be written: File too large");
+  char part[256];
+  cli_path(c, "small", part, sizeof part);
+  if (!access(part, F_OK)) c->wrong++, printf("a part of small was left behind\n");
+  if (access("/dev/full", F_OK)) c->wrong++, printf("/dev/full is gone\n");
   setrlimit(RLIMIT_FSIZE, &all);
   /* Nothing was to be printed, so nothing is missing; and no file that the command opens becomes its standard output.
    */

@@ -297,7 +297,7 @@ static int collect_op(const char *op, const char *shapes, const char *types, boo
   if (!shapes) shapes = bench_is_matmul(&c) ? "1024x1024x1024" : "1024x1024";
   for (const char *s = shapes; *s;) {
     if (!bench_parse_shape(next_of(&s, shape), &c))
-      return cli_usage("bench", "shape \"%s\" is not %s", shape,
+      return cli_usage("bench", "shape \"%s\" is not %s with extents of 1 to 16777216", shape,
                        bench_is_matmul(&c) ? "MxNxK or BxMxNxK" : "ROWSxCOLS");
     for (const char *t = types; *t;) {
       c.dtype = tsr_dtype_parse(next_of(&t, type));

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/file.h"
@@ -215,8 +216,11 @@ int cli_finish(const char *command, const char *path, FILE *f) {
   int cause = errno; /* of the write that failed, which was the last call */
   bool bad = ferror(f);
   if (!bad) errno = 0, bad = fflush(f), cause = errno;
+  struct stat named;
+  bool plain = !lstat(path, &named) && S_ISREG(named.st_mode);
   if (fclose(f) && !bad) bad = true, cause = errno;
   if (!bad) return EXIT_OK;
+  if (plain) unlink(path); /* a part of a file would be taken for the whole */
   cli_usage(command, "%s: can't be written%s%s", path, cause ? ": " : "", cause ? strerror(cause) : "");
   return EXIT_WRONG;
 }
