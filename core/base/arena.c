@@ -11,7 +11,7 @@ struct arena_chunk {
   size_t bytes;
 };
 
-enum { CHUNK_MIN = 16 * 1024, HEAD = 32 };
+enum { CHUNK_MIN = 16 * 1024, HEAD = 32, AHEAD = 1024 };
 
 void arena_init(arena *a, const tsr_allocator *al) {
   memset(a, 0, sizeof *a);
@@ -24,28 +24,47 @@ void arena_clear(arena *a) {
     al_free(&a->al, c, c->bytes, 16);
   }
   a->chunks = NULL;
-  a->used = a->cap = 0;
+  a->used = a->cap = a->clear = 0;
+}
+
+/* A chunk with room for size bytes. */
+static bool add_chunk(arena *a, size_t size) {
+  size_t grow = a->chunks ? a->chunks->bytes * 2 : CHUNK_MIN;
+  if (grow > (1u << 20)) grow = 1u << 20;
+  if (grow < size + HEAD) grow = size + HEAD;
+  arena_chunk *c = al_alloc(&a->al, grow, 16);
+  if (!c) return false;
+  c->next = a->chunks;
+  c->bytes = grow;
+  a->chunks = c;
+  a->used = a->clear = HEAD;
+  a->cap = grow;
+  return true;
+}
+
+/* Bytes up to `to` and some beyond become 0: most of what is handed out is smaller than the call that clears it. */
+static void clear_ahead(arena *a, size_t to) {
+  size_t end = a->cap - to < AHEAD ? a->cap : to + AHEAD;
+  memset((char *)a->chunks + a->clear, 0, end - a->clear);
+  a->clear = end;
+}
+
+/* Where what is clear already doesn't do. */
+static void *alloc_more(arena *a, size_t size) {
+  if (size > SIZE_MAX / 2) return al_too_large();
+  size = (size + 15) & ~(size_t)15;
+  if ((!a->chunks || a->cap - a->used < size) && !add_chunk(a, size)) return NULL;
+  const size_t at = a->used;
+  a->used += size;
+  if (a->used > a->clear) clear_ahead(a, a->used);
+  return (char *)a->chunks + at;
 }
 
 void *arena_alloc(arena *a, size_t size) {
-  if (size > SIZE_MAX / 2) return al_too_large();
-  size = (size + 15) & ~(size_t)15;
-  if (!a->chunks || a->cap - a->used < size) {
-    size_t grow = a->chunks ? a->chunks->bytes * 2 : CHUNK_MIN;
-    if (grow > (1u << 20)) grow = 1u << 20;
-    if (grow < size + HEAD) grow = size + HEAD;
-    arena_chunk *c = al_alloc(&a->al, grow, 16);
-    if (!c) return NULL;
-    c->next = a->chunks;
-    c->bytes = grow;
-    a->chunks = c;
-    a->used = HEAD;
-    a->cap = grow;
-  }
-  void *p = (char *)a->chunks + a->used;
-  a->used += size;
-  memset(p, 0, size);
-  return p;
+  const size_t at = a->used, left = a->clear - at; /* multiples of 16, but for a chunk's end */
+  if (size - 1 >= left || ((size + 15) & ~(size_t)15) > left) return alloc_more(a, size);
+  a->used = at + ((size + 15) & ~(size_t)15);
+  return (char *)a->chunks + at;
 }
 
 size_t arena_bytes(const arena *a) {

@@ -10,6 +10,7 @@ typedef struct arena {
   tsr_allocator al;
   arena_chunk *chunks;
   size_t used, cap;
+  size_t clear; /* bytes of the newest chunk that were set to 0, or handed out */
 } arena;
 
 void arena_init(arena *a, const tsr_allocator *al);

@@ -76,15 +76,18 @@ bool ir_set_attr(ir_op *op, const char *name, ir_attr *a) {
   return true;
 }
 
+/* Names that differ mostly do so at once: looking attributes up is much of what passes do. */
+static bool same_name(const char *a, const char *b) { return *a == *b && !strcmp(a, b); }
+
 ir_attr *ir_get_attr(const ir_op *op, const char *name) {
   for (int i = 0; i < op->n_attrs; i++)
-    if (!strcmp(op->attrs[i].name, name)) return op->attrs[i].attr;
+    if (same_name(op->attrs[i].name, name)) return op->attrs[i].attr;
   return NULL;
 }
 
 static const char *default_of(const ir_op *op, const char *name) {
   for (const ir_attr_def *d = op->def->attrs; d && d->name; d++)
-    if (!strcmp(d->name, name)) return d->dflt;
+    if (same_name(d->name, name)) return d->dflt;
   return NULL;
 }
 

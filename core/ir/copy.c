@@ -23,7 +23,7 @@ static copy_pair *place_of(copy_pair *pairs, size_t cap, const ir_value *v) {
 
 static bool copy_note(copy_map *c, ir_value *from, ir_value *to) {
   if (2 * (c->n + 1) > c->cap) {
-    size_t cap = c->cap ? 2 * c->cap : 16;
+    size_t cap = c->cap ? 4 * c->cap : 64;
     copy_pair *pairs = al_zalloc(c->al, cap * sizeof *pairs);
     if (!pairs) return false;
     for (size_t i = 0; i < c->cap; i++)

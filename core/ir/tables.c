@@ -29,9 +29,22 @@ enum { N_PLACES = 1024 };
 static const ir_opdef *by_name[N_PLACES];
 static pthread_once_t made = PTHREAD_ONCE_INIT;
 
+/* Eight characters a step: passes name each op that they make. */
+static uint64_t hash_name(const char *name) {
+  uint64_t h = HASH_SEED, word;
+  size_t n = strlen(name);
+  for (; n >= sizeof word; name += sizeof word, n -= sizeof word) {
+    memcpy(&word, name, sizeof word);
+    h = hash_word(h, word);
+  }
+  word = n;
+  memcpy((char *)&word + 1, name, n);
+  return hash_mix(hash_word(h, word));
+}
+
 /* The row of that name, or the empty place where it belongs. */
 static const ir_opdef **place_of(const char *name) {
-  size_t at = (size_t)hash_mix(hash_str(HASH_SEED, name)) % N_PLACES;
+  size_t at = (size_t)hash_name(name) % N_PLACES;
   while (by_name[at] && strcmp(by_name[at]->name, name)) at = (at + 1) % N_PLACES;
   return &by_name[at];
 }

@@ -20,7 +20,7 @@ static tile_takes of_simt(const ir_op *contract, const tsr_caps *caps, const cha
 
 tsr_status tile_expand(ir_module *tile, const tsr_caps *caps) {
   const bool cpu = caps->dialect == DIALECT_CPU;
-  TSR_TRY(tile_expand_row(tile, cpu ? cpu_takes_row : NULL));
+  TSR_TRY(tile_expand_row(tile, cpu ? cpu_takes_row : NULL, caps));
   return tile_expand_contract(tile, cpu ? of_cpu : of_simt, caps);
 }
 

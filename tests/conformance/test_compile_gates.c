@@ -397,6 +397,7 @@ static bool check_cuda(const gate *g, const char *arch) {
   compiled++;
   if (st) problem(g, arch, "NVRTC:", tsr_status_message(st));
   if (!st) check_registers(g, arch, text, log);
+  if (getenv("TSR_GATES_LOG")) puts(log);
   if (!st && strstr(log, "serialized")) problem(g, arch, "wgmma is serialized", "");
   for (const char *p = st ? NULL : strstr(log, "bytes spill stores"); p; p = strstr(p + 1, "bytes spill stores")) {
     int n = 0;

@@ -83,7 +83,7 @@ static char *printed(const ir_module *m) {
 
 static char *written_out(const char *text, const char *name) {
   ir_module *m = parse(text, name);
-  tsr_status st = tile_expand_row(m, NULL);
+  tsr_status st = tile_expand_row(m, NULL, NULL);
   if (st) fail_msg("%s: %s", name, tsr_status_message(st));
   char *s = printed(m);
   assert_null(strstr(s, "tile.row"));

@@ -130,7 +130,25 @@ static tsr_status put_for(text_printer *p, ir_op *op) {
   return NULL;
 }
 
+/* The kernel ends behind this branch, which nearly always takes its first region: the second leaves early. Register
+ * allocators do better so than with two regions that meet. */
+static bool leaves_early(const ir_op *op) {
+  return ir_get_bool(op, "likely", false) && !op->n_results && op->n_regions > 1 && op->regions[1]->first &&
+         op->parent->parent->def->code == TG_KERNEL && op->next && op->next->def->code == TG_RETURN;
+}
+
+static tsr_status put_early(text_printer *p, ir_op *op) {
+  text_line(p, "if (!%s) {", text_expr(op->operands[0]));
+  p->indent++;
+  TSR_TRY(put_block(p, op->regions[1], NULL));
+  text_line(p, "return;");
+  p->indent--;
+  text_line(p, "}");
+  return put_block(p, op->regions[0], NULL);
+}
+
 static tsr_status put_if(text_printer *p, ir_op *op) {
+  if (leaves_early(op)) return put_early(p, op);
   for (int i = 0; i < op->n_results; i++) {
     const char *name = text_name(p, op->results[i]);
     text_line(p, "%s %s;", text_value_type(p, op->results[i]->type), name);

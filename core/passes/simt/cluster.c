@@ -15,6 +15,15 @@ static bool is_shared_condition(const ir_value *v) {
   return a && b && a->def->code == T_LOAD_SCALAR && a->operands[0]->type->kind == IR_T_FRAG && b->def->code == T_CONST;
 }
 
+/* Each block its share, as often as the others; a reduction's exchange needs memory of its own each time. */
+static bool is_shared_loop(const ir_op *loop) {
+  for (int i = 0; i < 3; i++)
+    if (!loop->operands[i]->def || loop->operands[i]->def->def->code != T_CONST) return false;
+  for (const ir_op *o = loop->regions[0]->first; o; o = o->next)
+    if (o->def->code == T_REDUCE || o->def->code == T_FOR || o->def->code == T_IF) return false;
+  return true;
+}
+
 static tsr_status find_unshared(ir_op *op, void *user) {
   const simt *c = user;
   if (op->def->level != IR_TILE || ir_is_scalar(op)) return NULL;
@@ -39,6 +48,9 @@ static tsr_status find_unshared(ir_op *op, void *user) {
       break;
     case T_IF:
       if (is_shared_condition(op->operands[0])) return NULL;
+      break;
+    case T_FOR:
+      if (is_shared_loop(op)) return NULL;
       break;
     default: break;
   }

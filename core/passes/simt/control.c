@@ -6,6 +6,7 @@
 #include "core/device/dialect.h"
 #include "core/passes/simt/build.h"
 #include "core/passes/simt/control.h"
+#include "core/passes/simt/hoist.h"
 #include "core/passes/simt/layout.h"
 #include "core/passes/simt/loop.h"
 #include "core/passes/simt/pipeline.h"
@@ -15,6 +16,12 @@
 /* ---- for --------------------------------------------------------------------------------------------------------- */
 
 typedef struct carried { simt_frag *shape; ir_value **v; int n; } carried;
+
+/* In the part of a branch that is hardly ever taken. */
+static bool hardly_runs(const ir_op *op) {
+  const ir_op *in = op->parent->parent;
+  return in->def->code == T_IF && ir_get_bool(in, "likely", false) && op->parent != in->regions[0];
+}
 
 static tsr_status for_body(simt *c, ir_op *op, const carried *in, ir_op **loop, ir_value **v) {
   const ir_block *b = op->regions[0];
@@ -27,7 +34,8 @@ static tsr_status for_body(simt *c, ir_op *op, const carried *in, ir_op **loop, 
   bool f8 = c->tile->regions[0]->n_args > 1 && dtype_is_float(c->tile->regions[0]->args[1]->type->dtype) &&
             tsr_dtype_size(c->tile->regions[0]->args[1]->type->dtype) == 1;
   const matrix_path *asked = matrix_path_find(ir_get_str(c->tile, "matrix_path", "auto"));
-  const bool rolled = ir_get_bool(op, "rolled", false) && dialect_of(c->caps)->moves_freely;
+  const bool rolled =
+      ir_get_bool(op, "rolled", false) && (dialect_of(c->caps)->moves_freely || hardly_runs(op));
   const int by = asked && !asked->has_tiles ? (f8 ? 1 : 4) : rolled;
   if (by && !ir_set_attr(*loop, "unroll_by", ir_attr_int(c->m, by))) return st_oom();
   simt_bind_counter(c, op, (*loop)->regions[0]->args[0], 0);
@@ -109,6 +117,7 @@ tsr_status simt_lower_if(simt *c, ir_op *op) {
     TSR_TRY(if_region(c, op, 1, v));
   }
   sx_close(c, branch, n, v);
+  if (likely && !n && !caps_simd_like(c->caps)) sx_sink(branch->regions[0]);
   simt_shared_join(c, &after);
   if (c->b.failed) return st_oom();
   for (int i = 0; i < op->n_results; i++) TSR_TRY(simt_unflatten(c, op->results[i], &shape[i], branch->results, &at));

@@ -152,7 +152,14 @@ int simt_operand_reg(const simt_layout *result, const simt_layout *operand, int 
   return at;
 }
 
-static tsr_status map_register(simt *c, ir_op *op, const simt_layout *l, const simt_frag *in, int r, simt_frag *out) {
+static bool asks_position(const ir_block *region) {
+  for (const ir_op *o = region->first; o; o = o->next)
+    if (o->def->code == T_INDEX) return true;
+  return false;
+}
+
+static tsr_status map_register(simt *c, ir_op *op, const simt_layout *l, const simt_frag *in, int r, bool positions,
+                               simt_frag *out) {
   ir_value *y[64];
   const ir_block *region = op->regions[0];
   for (int i = 0; i < op->n_operands; i++) {
@@ -162,7 +169,7 @@ static tsr_status map_register(simt *c, ir_op *op, const simt_layout *l, const s
   }
   for (int d = 0; d < TSR_MAX_RANK; d++) {
     c->in->coord[d] = NULL;
-    if (d >= l->rank) continue;
+    if (d >= l->rank || !positions) continue;
     int64_t k = simt_reg_offset(l, r, d);
     c->in->coord[d] = sx_addi(c, simt_thread_offset(c, l, d), k);
     c->in->coord_max[d] = simt_thread_max(l, d) + k;
@@ -195,7 +202,8 @@ tsr_status simt_lower_map(simt *c, ir_op *op) {
                          .v = arena_array(&c->m->arena, ir_value *, l->n_regs)};
     if (!out[i].v) return st_oom();
   }
-  for (int r = 0; r < l->n_regs; r++) TSR_TRY(map_register(c, op, l, in, r, out));
+  const bool positions = asks_position(op->regions[0]);
+  for (int r = 0; r < l->n_regs; r++) TSR_TRY(map_register(c, op, l, in, r, positions, out));
   for (int i = 0; i < op->n_results; i++) {
     simt_val *s = simt_bind(c, op->results[i], SV_FRAG);
     if (!s) return st_oom();

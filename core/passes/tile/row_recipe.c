@@ -123,8 +123,7 @@ static ir_value *held(kb_kernel *k, const row_work *w) {
   return ok;
 }
 
-/* Whether all rows of the block are held, the same for all of the block's threads. */
-static ir_value *all_held(kb_kernel *k, const row_work *w) {
+ir_value *kb_rows_held(kb_kernel *k, const row_work *w) {
   ir_value *v = held(k, w), *condition = NULL;
   if (v && v->type->dims[0] > 1) v = kb_reduce_axis(k, "min", v, 0);
   ir_value *one = v ? ir_build1(&k->b, "tessera.tile.load_scalar", NULL, 1, &v) : NULL,
@@ -161,9 +160,9 @@ static tsr_status rescue(kb_kernel *k, row_work *w) {
   const int *plain = w->recipe->plain;
   row_work careful = *w;
   const ir_type *types[RECIPE_STATS], *t = w->stat[w->recipe->variance]->type;
-  ir_value *condition = all_held(k, w);
+  ir_value *condition = kb_rows_held(k, w);
   int n = 0;
-  careful.recipe = w->recipe->careful, careful.n_memo = 0;
+  careful.recipe = w->recipe->careful, careful.n_memo = 0, careful.chunk = w->careful_chunk;
   for (int i = 0; i < RECIPE_STATS; i++)
     if (plain[i] != PLAIN_UNUSED) types[n++] = t;
   ir_op *branch = condition ? ir_op_new(&k->b, ir_find_op("tessera.tile.if"), 1, &condition, n, types, 2) : NULL;

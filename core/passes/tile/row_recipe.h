@@ -16,9 +16,16 @@ typedef struct row_work {
   tsr_dtype wrap;           /* an integer type that sums are kept in, or TSR_DTYPE_NONE */
   bool may_lose;            /* rows that the plain recipe loses are found, and computed by the careful one */
   ir_value *x;              /* the rows, [rows, elements]; NULL: they are taken in chunks, by `fold` and `online` */
-  ir_op *op;                /* the graph's; in chunks, as are row and orig */
-  const kb_space *row;
-  const ir_type *orig;
+  /* Of rows in chunks: */
+  ir_op *op;              /* the graph's, or the row op */
+  const ir_type *orig;    /* of the graph's operand */
+  const kb_space *row;    /* whole rows */
+  tsr_dtype type;         /* that elements have */
+  int64_t chunk;          /* columns */
+  int64_t careful_chunk;  /* the same of the careful folds: these are hardly ever run, so few columns each: less to
+                             compile, and fewer registers are taken from the others */
+  tsr_status (*operand)(kb_kernel *k, const struct row_work *w, const kb_space *chunk, ir_value **out);
+  const void *from;       /* what `operand` reads */
   ir_value *stat[RECIPE_STATS];
   tsr_status (*fold)(kb_kernel *k, struct row_work *w, const recipe_fold *f, ir_value **out);
   tsr_status (*online)(kb_kernel *k, struct row_work *w); /* statistics 0 and 1 of an online recipe together */
@@ -30,6 +37,8 @@ typedef struct row_work {
 row_work kb_row_work(ir_op *op, int64_t n);
 /* Fills in w->stat; with rows that the plain folds might lose, w->recipe becomes the careful one. */
 tsr_status kb_row_stats(kb_kernel *k, row_work *w);
+/* Whether the plain statistics in w hold all rows of the block: a condition that all of its threads see alike. */
+ir_value *kb_rows_held(kb_kernel *k, const row_work *w);
 /* The chain's value from x, and from w->x. NULL: out of memory. */
 ir_value *kb_row_chain(kb_kernel *k, const row_work *w, const recipe_step *steps, ir_value *x);
 ir_value *kb_row_elements(kb_kernel *k, row_work *w, const recipe_step *steps);
