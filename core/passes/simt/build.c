@@ -36,7 +36,7 @@ bool sx_const(const ir_value *v, int64_t *out) {
 /* ---- constants: once per kernel, before everything else ---------------------------------------------------------- */
 
 static bool is_constant(const ir_value *v, const ir_type *type, bool is_int, int64_t i, double f) {
-  const ir_attr *a = ir_get_attr(v->def, "value");
+  const ir_attr *a = v->def->attrs[0].attr; /* its only one */
   return v->type == type && (a->kind == IR_A_INT) == is_int && (is_int ? a->u.i == i : !memcmp(&a->u.f, &f, sizeof f));
 }
 
