@@ -24,7 +24,7 @@ static void leave(locale_t before) {
   if (before) freelocale(uselocale(before));
 }
 
-/* ---- formats of texts and whole numbers alone: most of a source's, several times as fast as the C library's ------- */
+/* Formats of texts and whole numbers alone are most of a source's, and faster done than by the C library. */
 
 typedef struct sink { char *to; size_t room, n; } sink; /* n: characters, whether they fit or not */
 

@@ -1,5 +1,5 @@
-/* Rows that a norm loses (core/passes/tile/expand_row.c): what their branch costs a kernel. Counted in ops, not in time:
- * it is the same for rows of any width, and what it computes takes no more than an element of a row a thread. */
+/* Rows that a norm loses (core/passes/tile/expand_row.c): what their branch costs a kernel. Counted in ops, not in
+ * time: it is the same for rows of any width, and what it computes takes no more than an element of a row a thread. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -54,7 +54,7 @@ int sx_hoist(ir_op *op) {
   return moved;
 }
 
-/* ---- one store after the other ------------------------------------------------------------------------------------ */
+/* ---- one store after the other --------------------------------------------------------------------------------- */
 
 enum { STAYS, SINKS }; /* in ir_op.scratch */
 

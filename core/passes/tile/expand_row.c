@@ -1,7 +1,8 @@
 /* core/passes/tile/expand_row.c - see tile/expand_row.h. The statistics are those of tile/row_recipe.c; maps around
  * them are joined afterwards (tile/fuse_maps.c).
  * Rows that a norm loses: where they can be read again and the results are stored, the branch for blocks that have such
- * rows does so, a few columns at a time: it costs the others no registers, and is short. Elsewhere it computes statistics of the rows in registers, which what follows reads. */
+ * rows does so, a few columns at a time: it costs the others no registers, and is short. Elsewhere it computes
+ * statistics of the rows in registers, which what follows reads. */
 #include "core/passes/tile/expand_row.h"
 
 #include "core/base/int_math.h"
