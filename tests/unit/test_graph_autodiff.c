@@ -215,11 +215,12 @@ static void gradients_agree_with_differences(void **state) {
     int n = f->regions[0]->n_args, wrt[4] = {0, 1, 2, 3};
     tsr_status st = graph_grad(f, wrt, n, "grad", &grad);
     if (st) fail_msg("%s: %s", cases[c].op, tsr_status_message(st));
-    gt_data in = gt_random(f, (unsigned)c, cases[c].lo, cases[c].hi);
-    for (int a = 0; a < n; a++) check_gradient(cases[c].op, f, grad, a, 1 + a, &in);
-    assert_null(graph_simplify(grad, NULL));
-    for (int a = 0; a < n; a++) check_gradient(cases[c].op, f, grad, a, 1 + a, &in);
-    gt_free(&in);
+    for (unsigned draw = 0; draw < 3; draw++) { /* whose gradient a max takes shows in few draws */
+      gt_data in = gt_random(f, (unsigned)c + 1000 * draw, cases[c].lo, cases[c].hi);
+      for (int a = 0; a < n; a++) check_gradient(cases[c].op, f, grad, a, 1 + a, &in);
+      if (draw == 0) assert_null(graph_simplify(grad, NULL));
+      gt_free(&in);
+    }
     ir_module_destroy(&m);
   }
 }

@@ -264,10 +264,11 @@ static ir_value *share_by_doubling(ir_builder *b, ir_value *x, ir_value *g, cons
   }
   for (int i = z.n - 1; i > 0 && !b->failed; i--) {
     const int64_t length = z.level[i]->type->dims[a->axis], below = z.level[i - 1]->type->dims[a->axis];
+    const int64_t apart = a->dilation << (i - 1); /* the image may reach further than its windows */
     ir_value *near = part(b, z.level[i - 1], a->axis, 0, length, 1),
-             *far = part(b, z.level[i - 1], a->axis, below - length, length, 1);
+             *far = part(b, z.level[i - 1], a->axis, apart, length, 1);
     of[i - 1] = add_part(b, of[i - 1], won(b, near, far, of[i], t), a->axis, 0, below);
-    of[i - 1] = add_part(b, of[i - 1], won(b, far, near, of[i], t), a->axis, below - length, below);
+    of[i - 1] = add_part(b, of[i - 1], won(b, far, near, of[i], t), a->axis, apart, below);
   }
   const int64_t length = z.level[0]->type->dims[a->axis], behind = a->low + a->n - length; /* what no window reaches */
   ir_value *sum = part(b, of[0], a->axis, a->low, behind > 0 ? length - a->low : a->n, 1);
