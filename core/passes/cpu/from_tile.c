@@ -21,6 +21,14 @@ static tsr_status lower_block(lower *l, ir_block *from, ir_builder *b, ir_block 
 static ir_value *at(const ir_value *v) { return cpu_at(v); }
 static bool is_tile_value(const ir_value *v) { return v->type->kind == IR_T_FRAG || v->type->kind == IR_T_SHARED; }
 
+/* Is v, made in the loop, what carried value `index` becomes there, or the start of a product's sums that become it? */
+static bool is_carried_on(const ir_value *v, const ir_block *body, int index) {
+  const ir_value *next = body->last->operands[index];
+  if (v->n_uses != 1 || !v->def || v->def->parent != body) return false;
+  return v == next || (next->n_uses == 1 && next->def && next->def->def->code == T_GEMM &&
+                       next->def->parent == body && next->def->operands[0] == v);
+}
+
 /* The result of op takes the place of a dying operand of the same shape. */
 static bool take_interval(lower *l, ir_value *result, const ir_value *operand) {
   ir_value *t = at(operand);
@@ -29,9 +37,8 @@ static bool take_interval(lower *l, ir_value *result, const ir_value *operand) {
     return false;
   if (operand->owner) {
     /* A carried value's scratch interval may only be overwritten by what is carried on in its place. */
-    ir_op *loop = operand->owner->parent, *y = operand->owner->last;
-    if (loop->def->code != T_FOR || operand->index < 1 || result->n_uses != 1 ||
-        result->def->parent != operand->owner || y->operands[operand->index - 1] != result)
+    const ir_op *loop = operand->owner->parent;
+    if (loop->def->code != T_FOR || operand->index < 1 || !is_carried_on(result, operand->owner, operand->index - 1))
       return false;
   }
   scratch_interval *s = &l->scratch.v[t->scratch];
@@ -108,7 +115,9 @@ static tsr_status lower_row(lower *l, ir_builder *b, ir_op *op, const row_act *a
     out->data = at(op->operands[0]);
     return NULL;
   }
-  TSR_TRY(a->kind == ROW_NORM ? cpu_row_target(l, b, out) : cpu_tile_for(l, b, out));
+  const bool scaled = a->kind == ROW_NORM && !a->mean && !a->scale && !a->shift && !a->other;
+  if (!scaled || !take_interval(l, out, a->x))
+    TSR_TRY(a->kind == ROW_NORM ? cpu_row_target(l, b, out) : cpu_tile_for(l, b, out));
   if (a->other) {
     ir_value *t;
     TSR_TRY(cpu_new_tile(l, b, op, a->other->type, op->scratch, cpu_last_use(l, a->other), &t));
