@@ -15,6 +15,7 @@
  *   ELEMENTS     of the results
  *   ROWS         rows, and elements of each
  *   CONTRACTION  the matrices of one product, their rows, columns and summed products
+ *   ATTENTION    heads of the whole batch, queries, keys, their width
  *   CALL         nothing: tensors go to a function as they are
  *   OWN          what is written by hand says so itself
  * lowering: family_NAME of passes/tile; rules: sched_rules_NAME of passes/schedule (defaults, limits, lighter
@@ -34,8 +35,8 @@
   X(SCATTER, scatter, ALONE, ELEMENTS, 1, "[elements]", scatter, scatter, none,                                       \
     "the input with elements written, or added in order, at coordinates that are read from a tensor")                 \
   X(CUSTOM, custom, ALONE, CALL, 1, "[elements]", none, none, none, "a user's op")                                    \
-  X(ATTENTION, attention, BY_HAND, OWN, 4, "[batch, m, n, k]", none, none, attention,                                 \
-    "m queries against n keys and values, k wide")
+  X(ATTENTION, attention, ALONE, ATTENTION, 4, "[batch, m, n, k]", attention, attention, attention,                   \
+    "m queries against n keys and values, k wide, of each head of the batch")
 
 #define KERNEL_FAMILY_CODE(code, ...) FAMILY_##code,
 #define KERNEL_FAMILY_OF_NAME(code, name, ...) FAMILY_named_##name = FAMILY_##code, /* for the column "tuned as" */
@@ -50,7 +51,14 @@ typedef enum sched_family {
 #undef KERNEL_FAMILY_OF_NAME
 
 typedef enum family_fusion { FUSES_MAPS, FUSES_LEADS, FUSES_ALONE, FUSES_BY_HAND } family_fusion;
-typedef enum family_space { SPACE_ELEMENTS, SPACE_ROWS, SPACE_CONTRACTION, SPACE_CALL, SPACE_OWN } family_space;
+typedef enum family_space {
+  SPACE_ELEMENTS,
+  SPACE_ROWS,
+  SPACE_CONTRACTION,
+  SPACE_ATTENTION,
+  SPACE_CALL,
+  SPACE_OWN
+} family_space;
 
 typedef struct kernel_family_row {
   const char *name;

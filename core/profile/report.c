@@ -12,8 +12,7 @@
 /* Of ops that Graph IR has no row for; the rows say theirs. */
 static const struct spelling {
   const char *op, *shown;
-} spellings[] = {{"flash_attention", "FlashAttn"},
-                 {"fft", "FFT"},
+} spellings[] = {{"fft", "FFT"},
                  {"ifft", "IFFT"},
                  {"moe", "MoE"}};
 

@@ -1,9 +1,12 @@
-/* core/tune/family_attention.c - flash attention in the tuner: such kernels are written by hand, and estimated. A
- * config's m by n is the tile of scores; scores and weights stay in the block, and each block of queries reads all keys
- * and values that it sees, through the L2. */
+/* core/tune/family_attention.c - flash attention in the tuner: estimated for a shape that is asked about, not searched.
+ * A config's m by n is the tile of scores; scores and weights stay in the block, and each block of queries reads all
+ * keys and values that it sees, through the L2. */
 #include <stdio.h>
 
 #include "core/tune/family.h"
+
+/* Its schedules have no search yet. */
+static bool problem(const ir_op *kernel, const int64_t *space, tune_problem *p) { return false; }
 
 static double flops(const tune_problem *p) {
   double scores = tune_rows(p) * (double)p->n;
@@ -70,6 +73,7 @@ static void cost(const cost_task *x, cost_estimate *e) {
 }
 
 const tune_family tune_family_attention = {.extents = "bmnk",
+                                           .problem = problem,
                                            .flops = flops,
                                            .bytes = bytes,
                                            .tile = tile,

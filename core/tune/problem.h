@@ -9,7 +9,7 @@
 
 /* matmul: [batch, m, k] x [k, n]; row: m rows of n elements, `passes` reads of each row; elementwise: n elements,
  * `passes` operands read; attention: `batch` heads of m queries against n keys and values, k wide (estimated, not
- * searched: such kernels are written by hand), a config's m by n the tile of scores. A config's m is rows per block of
+ * searched), a config's m by n the tile of scores. A config's m is rows per block of
  * a reduction kernel, elements per block of an elementwise one. */
 typedef struct tune_problem {
   sched_family family;

@@ -99,7 +99,7 @@ TSR_API TSR_MUST_USE tsr_status tsr_graph_tune_space(tsr_device *dev, const tsr_
 TSR_API TSR_MUST_USE tsr_status tsr_graph_tune_explain(tsr_device *dev, const tsr_graph *g,
                                                        const tsr_compile_options *options,
                                                        const tsr_schedule *candidate, char **text);
-/* The same for flash attention written by hand (Tile IR, or a custom op): `heads` times batch, tile m x n of scores,
+/* The same for flash attention (the op, Tile IR, or a custom op): `heads` times batch, tile m x n of scores,
  * warps, pipeline_stages, padding of the candidate (NULL: the table's 128 x 64). Nothing is compiled.
  * TSR_INVALID_ARGUMENT: an extent below 1 or above 2^31 - 1 (width: 2^20), or a type that is none of floats. */
 typedef struct tsr_attention {

@@ -42,7 +42,7 @@ static void note_composite_ops(const char *text) {
   for (size_t i = 0; (t = ir_row(IR_GRAPH, i)); i++) {
     char quoted[96];
     snprintf(quoted, sizeof quoted, "\"%s\"(", t->name);
-    if (((const graph_row *)t->ext)->kind == GRAPH_COMPOSITE && strstr(text, quoted)) seen[t->code] = true;
+    if (((const graph_row *)t->ext)->expand && strstr(text, quoted)) seen[t->code] = true;
   }
 }
 

@@ -109,5 +109,6 @@ static inline tsr_shape narrower(rng *r, tsr_shape s) {
 /* The family of random_indexed.c, and those of random_composed.c. */
 void random_indexed(build *b);
 void random_composed(build *b);
+void random_attention(build *b);
 void random_normed(build *b);
 #endif

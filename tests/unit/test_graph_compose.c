@@ -78,6 +78,12 @@ static const struct meaning {
     {"%a: tensor<1x2xf64>, %b: tensor<1xi32>", OPA("0", "cross_entropy", "%a, %b", "ignore_index = 7"), "f64", {{0, 0}, {7}}, {0}},
     {"%a: tensor<2x2xf64>, %b: tensor<2x2xf64>", OPA("0", "cross_entropy", "%a, %b", "reduction = \"sum\""), "f64", {{0, 0, -INF, 3}, {0.5, 0.5, 0, 2}}, {0.69314718055994531}},
     {"%a: tensor<1x2xf64>, %b: tensor<2x3xf64>", "%1, %2, %0 = \"tessera.graph.qkv_projection\"(%a, %b)\n", "1x1xf64", {{1, 2}, {1, 2, 3, 4, 5, 6}}, {15}},
+    {"%a: tensor<1x1x2x1xf64>, %b: tensor<1x1x2x1xf64>", OPA("0", "flash_attention", "%a, %a, %b", "causal = true"), "1x1x2x1xf64", {{0, 0}, {2, 4}}, {2, 3}},
+    {"%a: tensor<1x1x3x1xf64>, %b: tensor<1x1x1x1xf64>", OPA("0", "flash_attention", "%a, %b, %b", "causal = true"), "1x1x3x1xf64", {{1, 2, 3}, {5}}, {0, 0, 5}},
+    {"%a: tensor<1x1x4x1xf64>, %b: tensor<1x1x4x1xf64>", OPA("0", "flash_attention", "%a, %a, %b", "window = 2"), "1x1x4x1xf64", {{0}, {2, 4, 9, 1}}, {3, 5, 14.0 / 3, 5}},
+    {"%a: tensor<1x2x1x2xf64>, %b: tensor<1x1x2x2xf64>", OPA("0", "flash_attention", "%a, %b, %b", "scale = 1.0, softcap = 2.0"), "1x2x1x2xf64", {{0, 0, INF, 0}, {1, 3, -1, 5}}, {0, 4, 0.96402758007581691, 3.0359724199241831}},
+    {"%a: tensor<1x1x2x2xf64>, %b: tensor<2x1xf64>", "%n = \"tessera.graph.iota\"() {shape = [2, 2], axis = 1}\n%m = \"tessera.graph.iota\"() {shape = [2, 2], axis = 0}\n%c = \"tessera.graph.compare\"(%n, %m) {predicate = \"gt\"}\n" OP("0", "flash_attention", "%a, %a, %a, %c"), "1x1x2x2xf64", {{1, 2, 3, 4}}, {3, 4, 0, 0}},
+    {"%a: tensor<1x1x1x1xf64>, %b: tensor<2xf64>", OPA("r", "reshape", "%b", "shape = [1, 1, 2, 1]") OP("0", "flash_attention", "%a, %r, %r, %b"), "1x1x1x1xf64", {{1}, {-INF, -INF}}, {0}},
     {"%a: tensor<1x2xf64>, %b: tensor<2x2xf64>", OP("0", "factorized_matmul", "%a, %b, %b"), "1x2xf64", {{1, 2}, {1, 2, 3, 4}}, {37, 54}},
 #define EIN(eq, args) OPA("0", "einsum", args, "equation = \"" eq "\"")
     {"%a: tensor<2x2xf64>, %b: tensor<2x2xf64>", EIN("ij,jk->ik", "%a, %b"), "2x2xf64", {{1, 2, 3, 4}, {5, 6, 7, 8}}, {19, 22, 43, 50}},

@@ -43,6 +43,7 @@ static void axes_carry_reduce_or_are_gathered(void **state) {
       {"%a: tensor<4x5xf32>, %u: tensor<5x2xf32>, %v: tensor<2x7xf32>", "factorized_matmul(%a, %u, %v)", "4x7xf32", 0, "0w"},
       {"%a: tensor<4x5xf32>, %b: tensor<5x7xf32>", "einsum(%a, %b) {equation = \"ij,jk->ki\"}", "7x4xf32", 0, "1p"},
       {"%a: tensor<4x5xf32>, %b: tensor<5x7xf32>", "einsum(%a, %b) {equation = \"ij,jk->ik\"}", "4x7xf32", 1, "p1"},
+      {"%a: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>", "flash_attention(%a, %k, %k)", "2x3x4x5xf32", 0, "012w"},
       {"%a: tensor<2x12x2x3xf32>", "depth_to_space(%a) {block = 2}", "2x3x4x6xf32", 0, "0www"},
       {"%a: tensor<2x12x6x6xf32>", "max_pool(%a) {kernel = [2, 2], strides = [2, 2]}", "2x12x3x3xf32", 0, "01ww"},
       {"%a: tensor<2x6x6x12xf32>", "average_pool(%a) {kernel = [3, 3], padding = \"same\", layout = \"nhwc\"}", "2x6x6x12xf32", 0, "0ww3"},

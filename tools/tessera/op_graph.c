@@ -68,6 +68,7 @@ static const struct op_form {
     {"qkv_projection", 0, {{0}}, {"m n", "n 768"}},
     {"factorized_matmul", 0, {{0}}, {"m n", "n 64", "64 n"}},
     {"einsum", 1, {TSR_STRING("equation", "bmhd,bnhd->bhmn")}, {"1 m 12 n", "1 m 12 n"}},
+    {"flash_attention", 0, {{0}}, {"1 12 m n", "1 12 m n", "1 12 m n"}},
     {"depth_to_space", 1, {TSR_INT("block", 2)}, {"1 16 m n"}},
     {"space_to_depth", 1, {TSR_INT("block", 2)}, {"1 4 m n"}},
     {"pad", 2, {TSR_INTS("low", around, 3), TSR_INTS("high", around, 3)}, {"64 m n"}},

@@ -5,7 +5,7 @@ enum { MOST_RESULTS = 64 };
 
 bool graph_has_composite(const ir_op *func) {
   for (const ir_op *o = func->regions[0]->first; o; o = o->next)
-    if (graph_is_kind(o, GRAPH_COMPOSITE)) return true;
+    if (graph_is_composite(o)) return true;
   return false;
 }
 
@@ -45,7 +45,8 @@ tsr_status graph_expand(ir_op *func, const graph_expand_options *given) {
   for (ir_op *op = body->first, *next; op; op = next) {
     next = op->next;
     ir_settle(op);
-    if (!graph_is_kind(op, GRAPH_COMPOSITE) || (o->keep_adjoint && graph_ext(op)->adjoint)) continue;
+    if (!graph_is_composite(op) || (o->keep_adjoint && graph_ext(op)->adjoint)) continue;
+    if (o->keep && o->keep(o->user, op)) continue;
     if (!is_known(op)) {
       if (o->note) o->note(o->user, op, -1);
       continue;

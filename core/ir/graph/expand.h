@@ -1,5 +1,5 @@
-/* core/ir/graph/expand.h - composite ops: rows of kind GRAPH_COMPOSITE, whose function `expand` writes them as other
- * ops of Graph IR, themselves composite or not. The first pass replaces them; the oracle, autodiff, work and sharding
+/* core/ir/graph/expand.h - composite ops: rows with a function `expand`, which writes them as other ops of Graph IR,
+ * themselves composite or not. The first pass replaces them; the oracle, autodiff, work and sharding
  * look at the same expansion, so that there is no second meaning of such an op. One with an unknown dimension stays
  * until the function is specialised. */
 #ifndef CORE_IR_GRAPH_EXPAND_H
@@ -8,6 +8,7 @@
 
 typedef struct graph_expand_options {
   bool keep_adjoint; /* leave ops with a derivative of their own */
+  bool (*keep)(void *user, const ir_op *op); /* leave this one: a kernel takes it whole. NULL: none */
   /* Told of each op before it goes: into how many ops; negative: it stays, for want of a dimension. May be NULL. */
   void (*note)(void *user, const ir_op *op, int n_ops);
   void *user;

@@ -84,6 +84,7 @@ typedef enum graph_code {
   G_CONJ,
   G_AS_REAL,
   G_AS_COMPLEX,
+  G_FLASH_ATTENTION,
   G_N_CODES
 } graph_code;
 
@@ -101,6 +102,7 @@ typedef enum graph_kind {
   GRAPH_COMPOSITE,   /* written as other ops, which take its place before any other pass (ir/graph/expand.h) */
   GRAPH_GATHER,      /* elements of the first operand at coordinates that the second holds: graph_indexed */
   GRAPH_SCATTER,     /* the first operand with the third's elements at such coordinates */
+  GRAPH_ATTENTION,   /* two products about a softmax: graph_attention. A composite op with a kernel of its own */
   GRAPH_CUSTOM       /* the application's */
 } graph_kind;
 
@@ -184,6 +186,8 @@ static inline graph_kind graph_kind_of(const ir_op *op) { return graph_ext(op) ?
 static inline bool graph_is_kind(const ir_op *op, graph_kind k) {
   return op && graph_ext(op) && graph_ext(op)->kind == k;
 }
+/* Has it a meaning as other ops: of kind GRAPH_COMPOSITE, or one with a kernel of its own besides? */
+static inline bool graph_is_composite(const ir_op *op) { return op && graph_ext(op) && graph_ext(op)->expand; }
 static inline graph_moves graph_moves_of(const ir_op *op) {
   return op && graph_ext(op) ? graph_ext(op)->moves : MOVES_NOTHING;
 }
@@ -258,6 +262,27 @@ graph_contract graph_contract_get(const ir_op *op);
 bool graph_is_transposed(const ir_op *op, int operand);
 /* Sets the attributes of a contraction so that its operands are stored this way. False when out of memory. */
 bool graph_orient(ir_op *op, bool transpose_a, bool transpose_b);
+
+/* Attention as all see it: of each of `heads` heads in each entry of the batch, m queries of width k against n keys and
+ * their values of width v, of which each kv_heads-th part of the heads has its own. score = cap(scale q.k) + bias;
+ * query i stands at key i + n - m. */
+typedef struct graph_attention {
+  int64_t batch, heads, kv_heads, m, n, k, v;
+  double scale, softcap; /* softcap tanh(x / softcap); 0: none */
+  bool causal;           /* a query sees no key after its place */
+  int64_t window;        /* nor one that is so far from it, or farther; 0: any */
+  bool has_bias, has_mask;
+  tsr_dtype accum;
+} graph_attention;
+/* op must have been verified. */
+graph_attention graph_attention_get(const ir_op *op);
+/* Are there keys that a query doesn't see by its place? Might it see none at all? */
+static inline bool graph_attention_is_banded(const graph_attention *x) { return x->causal || x->window; }
+static inline bool graph_attention_may_hide_rows(const graph_attention *x) {
+  return x->has_bias || x->has_mask || (graph_attention_is_banded(x) && x->m > x->n);
+}
+/* Why no kernel takes it whole, so that it must be written as its parts; NULL: one does. */
+const char *graph_attention_refusal(const ir_op *op);
 
 /* The type in which sums of t are kept by default: f32 for floats of up to 32 bits, f64, i32. */
 tsr_dtype graph_accum_default(tsr_dtype t);

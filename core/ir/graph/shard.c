@@ -111,6 +111,7 @@ graph_shard graph_shard_of(const ir_op *op, int operand, int axis, int *to) {
   case GRAPH_NORM: s = operand || axis == graph_axis(op) ? SHARD_WHOLE : SHARD_CARRIES; break;
   case GRAPH_MOVE: s = graph_ext(op)->index ? by_index(op, operand, axis, to) : of_move(op, axis, to); break;
   case GRAPH_COPY: break;
+  case GRAPH_ATTENTION:
   case GRAPH_COMPOSITE: return of_composite(op, operand, axis, to);
   case GRAPH_GATHER:
   case GRAPH_SCATTER: s = of_indexed(op, operand, axis, to); break;

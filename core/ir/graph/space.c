@@ -98,5 +98,5 @@ bool graph_space_of(const ir_op *op, graph_space *s) {
   if (known && graph_is_kind(op, GRAPH_GATHER)) s->bytes -= unread(op);
   for (int i = 0; i < s->n && known; i++) s->points *= (double)s->extent[i];
   s->flops = graph_ext(op)->per_point * s->points;
-  return known && (!graph_is_kind(op, GRAPH_COMPOSITE) || add_flops(op, s));
+  return known && (!graph_is_composite(op) || add_flops(op, s));
 }

@@ -5,14 +5,28 @@
 
 #include "core/ir/graph/expand.h"
 
+static const char *name_of(const ir_op *op) { return strrchr(op->def->name, '.') + 1; }
+
 static void note(void *user, const ir_op *op, int n_ops) {
-  const char *name = strrchr(op->def->name, '.') + 1;
-  if (n_ops < 0) trace_add(user, "expand_ops", "expand", op, false, "%s has an unknown dimension", name);
-  else trace_add(user, "expand_ops", "expand", op, true, "expanded %s into %d ops", name, n_ops);
+  const pass_options *o = user;
+  pass_trace *trace = o ? o->trace : NULL;
+  if (n_ops < 0) trace_add(trace, "expand_ops", "expand", op, false, "%s has an unknown dimension", name_of(op));
+  else trace_add(trace, "expand_ops", "expand", op, true, "expanded %s into %d ops", name_of(op), n_ops);
+}
+
+/* Has it a kernel of its own, that is switched on and takes an op of this size? */
+static bool keep(void *user, const ir_op *op) {
+  const pass_options *o = user;
+  if (!graph_is_kind(op, GRAPH_ATTENTION)) return false;
+  const char *why =
+      pass_enabled(o, "fusion", "flash_attention") ? graph_attention_refusal(op) : "switched off";
+  trace_add(o ? o->trace : NULL, "expand_ops", "flash_attention", op, !why, "%s",
+            why ? why : "a kernel takes it whole");
+  return !why;
 }
 
 tsr_status graph_expand_module(ir_module *m, const pass_options *opts) {
-  const graph_expand_options o = {.note = note, .user = opts ? opts->trace : NULL};
+  const graph_expand_options o = {.note = note, .keep = keep, .user = (void *)opts};
   bool changed = false;
   ir_begin(m);
   for (ir_op *f = m->root->regions[0]->first; f; f = f->next) {

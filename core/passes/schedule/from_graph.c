@@ -165,15 +165,21 @@ static int64_t count(const int64_t *dims, int n) {
   return product;
 }
 
-static bool set_space(kernel *k, const fuse_group *g) {
+static bool set_space(kernel *k, const fuse_group *g, const ir_op *lead) {
   int64_t s[4] = {1, 1, 1, 1};
   const int n = kernel_family(g->family)->n_extents;
   graph_contract d;
+  graph_attention a;
   switch (kernel_family(g->family)->space) {
   case SPACE_CONTRACTION:
     d = graph_contract_get(g->contraction);
     s[0] = count(d.batch, d.n_batch);
     s[1] = d.m, s[2] = d.n, s[3] = d.k;
+    break;
+  case SPACE_ATTENTION:
+    a = graph_attention_get(lead);
+    s[0] = count((int64_t[]){a.batch, a.heads}, 2);
+    s[1] = a.m, s[2] = a.n, s[3] = a.k;
     break;
   case SPACE_ROWS:
     s[0] = count(g->space->dims, g->space->rank - 1);
@@ -206,7 +212,7 @@ static bool name_kernel(emitter *e, kernel *k, const fuse_group *g) {
   const char *name = arena_fmt(&e->m->arena, "%s_%d", strrchr(lead_of(e, g)->def->name, '.') + 1, k->number - 1);
   return name && ir_set_attr(k->op, "sym_name", ir_attr_str(e->m, name)) &&
          ir_set_attr(k->op, "family", ir_attr_str(e->m, sched_family_name(g->family))) &&
-         (!*rules || ir_set_attr(k->op, "fused", ir_attr_str(e->m, rules))) && set_space(k, g);
+         (!*rules || ir_set_attr(k->op, "fused", ir_attr_str(e->m, rules))) && set_space(k, g, lead_of(e, g));
 }
 
 static tsr_status emit_kernel(emitter *e, int group) {

@@ -20,8 +20,10 @@ int compose_axis(const ir_op *op, const char *name, int64_t dflt, int rank);
 ir_value *compose_place(ir_builder *b, ir_value *x, int first, int rank);
 /* In which type an op on floats of type t computes what it sums or subtracts. */
 static inline tsr_dtype compose_float(tsr_dtype t) { return tsr_dtype_size(t) < 4 ? TSR_F32 : t; }
-/* The matrix product of the last two dimensions; rows along the last axis about their mean, of variance 1. */
+/* The matrix product of the last two dimensions; that of the rows of both, [.., m, k] by [.., n, k], as a t; rows along
+ * the last axis about their mean, of variance 1. */
 ir_value *compose_product(ir_builder *b, ir_value *x, ir_value *y);
+ir_value *compose_dots(ir_builder *b, ir_value *x, ir_value *y, tsr_dtype t);
 ir_value *compose_normalize(ir_builder *b, ir_value *x, double eps);
 /* Op c of x along one axis: of those that keep the type. */
 ir_value *compose_along(ir_builder *b, graph_code c, ir_value *x, int axis);

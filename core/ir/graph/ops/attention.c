@@ -1,0 +1,158 @@
+/* core/ir/graph/ops/attention.c - flash_attention: its row, shape rule, and what it stands for in other ops. The
+ * expansion is the definition: the oracle, derivatives, work and sharding follow from it, and so does the program where
+ * no kernel takes the op whole. */
+#include <math.h>
+
+#include "core/base/dtype.h"
+#include "core/ir/graph/ops/compose.h"
+
+enum { Q, K, V, BIAS }; /* operands */
+enum { BATCH, HEADS, LENGTH, WIDTH, RANK }; /* their dimensions */
+
+/* ---- shape rule -------------------------------------------------------------------------------------------------- */
+
+static tsr_status check_operands(ir_op *op) {
+  static const char *const names[] = {"q", "k", "v"};
+  char a[128];
+  TSR_TRY(shape_floats(op));
+  for (int i = Q; i <= V; i++) {
+    if (TYPE(i)->dtype != TYPE(Q)->dtype)
+      return ir_error(op, graph_no_cast, "%s is %s for %s", names[i], tsr_dtype_name(TYPE(i)->dtype),
+                      tsr_dtype_name(TYPE(Q)->dtype));
+    if (TYPE(i)->rank != RANK)
+      return ir_error(op, "[batch, heads, length, head_dim]", "%s is %s", names[i], shape_text(TYPE(i), a, sizeof a));
+  }
+  if (tsr_dtype_size(TYPE(Q)->dtype) < 2)
+    return ir_error(op, "cast q, k and v to f16 or wider", "no attention in %s", tsr_dtype_name(TYPE(Q)->dtype));
+  return NULL;
+}
+
+static tsr_status check_shapes(ir_op *op) {
+  const int64_t *q = TYPE(Q)->dims, *k = TYPE(K)->dims, *v = TYPE(V)->dims;
+  char a[128], c[128];
+  if (shape_differs(q[BATCH], k[BATCH]) || shape_differs(q[BATCH], v[BATCH]))
+    return ir_error(op, "q, k and v have one batch", "batches of %lld, %lld and %lld", (long long)q[BATCH],
+                    (long long)k[BATCH], (long long)v[BATCH]);
+  if (shape_differs(k[HEADS], v[HEADS]) || shape_differs(k[LENGTH], v[LENGTH]))
+    return ir_error(op, "a value for each key", "keys %s and values %s", shape_text(TYPE(K), a, sizeof a),
+                    shape_text(TYPE(V), c, sizeof c));
+  if (shape_differs(q[WIDTH], k[WIDTH]))
+    return ir_error(op, "queries and keys are multiplied", "queries of %lld elements, keys of %lld",
+                    (long long)q[WIDTH], (long long)k[WIDTH]);
+  if (q[HEADS] != IR_DYNAMIC && k[HEADS] != IR_DYNAMIC && (k[HEADS] ? q[HEADS] % k[HEADS] : q[HEADS]))
+    return ir_error(op, "each head of keys serves as many heads of queries", "%lld heads of queries for %lld of keys",
+                    (long long)q[HEADS], (long long)k[HEADS]);
+  return NULL;
+}
+
+static tsr_status check_bias(ir_op *op) {
+  if (op->n_operands <= BIAS) return NULL;
+  const ir_type *t = TYPE(BIAS);
+  const int64_t scores[RANK] = {TYPE(Q)->dims[BATCH], TYPE(Q)->dims[HEADS], TYPE(Q)->dims[LENGTH],
+                                TYPE(K)->dims[LENGTH]};
+  char a[128];
+  if (t->dtype != TYPE(Q)->dtype && t->dtype != TSR_F32 && t->dtype != TSR_BOOL)
+    return ir_error(op, "q's type, f32 or bool", "bias is %s for %s", tsr_dtype_name(t->dtype),
+                    tsr_dtype_name(TYPE(Q)->dtype));
+  bool fits = t->rank <= RANK;
+  for (int i = 0; fits && i < t->rank; i++)
+    fits = t->dims[i] == 1 || !shape_differs(t->dims[i], scores[RANK - t->rank + i]);
+  if (fits) return NULL;
+  return ir_error(op, "it is repeated along dimensions of 1, or that it lacks",
+                  "bias %s for scores [%lld, %lld, %lld, %lld]", shape_text(t, a, sizeof a), (long long)scores[0],
+                  (long long)scores[1], (long long)scores[2], (long long)scores[3]);
+}
+
+static tsr_status check_numbers(ir_op *op) {
+  const double scale = ir_get_float(op, "scale", 1), cap = ir_get_float(op, "softcap", 0);
+  const int64_t window = ir_get_int(op, "window", 0);
+  if (!isfinite(scale)) return ir_error(op, "a finite number", "scale %g", scale);
+  if (!isfinite(cap) || cap < 0) return ir_error(op, "0 for none, else positive and finite", "softcap %g", cap);
+  if (window < 0 || window > INT32_MAX)
+    return ir_error(op, "0 for none, else 1 to 2147483647", "window %lld", (long long)window);
+  return NULL;
+}
+
+static tsr_status infer_attention(ir_op *op, const ir_type **results) {
+  TSR_TRY(check_operands(op));
+  TSR_TRY(check_shapes(op));
+  TSR_TRY(check_bias(op));
+  TSR_TRY(check_numbers(op));
+  const int64_t *q = TYPE(Q)->dims;
+  return shape_finish(op, TYPE(Q)->dtype, RANK,
+                      (int64_t[]){q[BATCH], q[HEADS], q[LENGTH], TYPE(V)->dims[WIDTH]}, results);
+}
+
+/* ---- what it stands for ------------------------------------------------------------------------------------------ */
+
+/* Heads that share keys are rows of one product. */
+static ir_value *fold_heads(ir_builder *b, const graph_attention *x, ir_value *y, int64_t width) {
+  if (x->heads == x->kv_heads || !x->kv_heads) return y;
+  return graph_reshape(b, y, RANK, (int64_t[]){x->batch, x->kv_heads, x->heads / x->kv_heads * x->m, width});
+}
+
+static ir_value *unfold_heads(ir_builder *b, const graph_attention *x, ir_value *y, int64_t width) {
+  if (x->heads == x->kv_heads || !x->kv_heads) return y;
+  return graph_reshape(b, y, RANK, (int64_t[]){x->batch, x->heads, x->m, width});
+}
+
+static ir_value *both(ir_builder *b, ir_value *x, ir_value *y) { return x ? graph_op2(b, G_AND, x, y) : y; }
+
+/* Which keys a query sees by its place, of the shape of the scores: it is computed where they are. */
+static ir_value *band(ir_builder *b, const graph_attention *x, const ir_type *like) {
+  ir_value *key = graph_iota(b, TSR_I32, like, RANK - 1), *seen = NULL,
+           *place = ADD(graph_iota(b, TSR_I32, like, RANK - 2), graph_number(b, TSR_I32, (double)(x->n - x->m)));
+  ir_value *after = SUB(key, place), *window = graph_number(b, TSR_I32, (double)x->window);
+  if (x->causal) seen = graph_compare(b, CMP_LE, after, graph_number(b, TSR_I32, 0));
+  if (x->window) seen = both(b, seen, graph_compare(b, CMP_GT, after, NEG(window)));
+  if (x->window && !x->causal) seen = both(b, seen, graph_compare(b, CMP_LT, after, window));
+  return seen;
+}
+
+static ir_value *scores(ir_builder *b, const ir_op *op, const graph_attention *x) {
+  ir_value *s = compose_dots(b, fold_heads(b, x, IN(Q), x->k), IN(K), x->accum);
+  if (!s) return NULL;
+  if (x->scale != 1) s = MUL(s, LIKE(s, x->scale));
+  if (x->softcap > 0) s = MUL(graph_op1(b, G_TANH, DIV(s, LIKE(s, x->softcap))), LIKE(s, x->softcap));
+  s = unfold_heads(b, x, s, x->n);
+  if (x->has_bias) s = ADD(s, graph_cast(b, IN(BIAS), x->accum));
+  ir_value *seen = s && graph_attention_is_banded(x) ? band(b, x, s->type) : NULL;
+  if (x->has_mask) seen = both(b, seen, IN(BIAS));
+  return seen ? SELECT(seen, s, LIKE(s, -INFINITY)) : s;
+}
+
+EXPAND(expand_attention) {
+  const graph_attention x = graph_attention_get(op);
+  const bool along[TSR_MAX_RANK] = {[RANK - 1] = true}, hides = graph_attention_may_hide_rows(&x);
+  ir_value *s = scores(b, op, &x), *none = NULL;
+  if (!s) return false;
+  if (hides) {
+    none = graph_compare(b, CMP_EQ, graph_reduce(b, G_REDUCE_MAX, s, along, true), LIKE(s, -INFINITY));
+    s = SELECT(none, LIKE(s, 0), s);
+  }
+  ir_value *p = fold_heads(b, &x, graph_cast(b, compose_along(b, G_SOFTMAX, s, -1), OUT->type->dtype), x.n);
+  ir_value *y = unfold_heads(b, &x, compose_product(b, p, IN(V)), x.v);
+  out[0] = hides ? SELECT(none, NUM(0), y) : y;
+  DONE;
+}
+
+/* ---- row --------------------------------------------------------------------------------------------------------- */
+
+static const ir_opdef rows[] = {
+    {COMPOSITE(FLASH_ATTENTION, "flash_attention", 3, 4, 1), .operands_doc = "q, k, v, bias or mask",
+     .types_doc = "f64, f32, f16, bf16; the bias also f32, the mask bool", .infer = infer_attention,
+     .ext = ROW(GRAPH_ATTENTION, .expand = expand_attention, .shown = "FlashAttn"),
+     .attrs = ATTRS({"scale", IR_A_FLOAT, false, NULL, "of the products; 1 / sqrt(head_dim) if absent"},
+                    {"causal", IR_A_BOOL, false, "false", "query i sees keys up to i + keys - queries"},
+                    {"window", IR_A_INT, false, "0",
+                     "keys that are so far from the query's place, or farther, aren't seen; 0: all are"},
+                    {"softcap", IR_A_FLOAT, false, "0", "scores become softcap tanh(score / softcap); 0: they stay"}),
+     .help = "softmax(cap(scale q k^T) + bias) v of q [batch, heads, queries, head_dim], k [batch, kv_heads, keys, "
+             "head_dim] and v [batch, kv_heads, keys, width]; heads / kv_heads neighbouring heads share keys and values. "
+             "The bias is added, and a mask says which keys are seen; both are repeated to [batch, heads, queries, "
+             "keys]. The place of query i is that of key i + keys - queries. A query that sees no key, or none whose "
+             "score isn't -inf, gives zeros. What the value of a key that isn't seen does to a result, where it is NaN "
+             "or infinite, is left open. One kernel, without the scores in memory."},
+};
+
+const graph_group graph_attention_ops = {rows, sizeof rows / sizeof *rows};
