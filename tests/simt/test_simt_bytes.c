@@ -132,8 +132,10 @@ static void flash_attention_moves_two_fifths_of_its_parts(void **state) {
   traffic causal = traffic_of("emu:0", flash, NULL);
   replace(flash, "\"tessera.tile.min\"(%q_end, %length)", "\"tessera.tile.max\"(%q_end, %length)");
   replace(flash, "\"tessera.tile.and\"(%before, %inside)", "\"tessera.tile.and\"(%inside, %inside)");
-  traffic one = traffic_of("emu:0", flash, NULL), parts = traffic_of("emu:0", text, NULL);
+  traffic one = traffic_of("emu:0", flash, NULL), parts = traffic_of("emu:0", text, "recognize_attention"),
+          found = traffic_of("emu:0", text, NULL);
   assert_true(one.launches == 1 && one.modelled == 4 * OPERAND);
+  assert_true(found.launches == 1 && found.modelled == one.modelled && found.measured <= one.measured);
   assert_true(causal.measured < one.measured);
   assert_true(parts.launches == 3 && parts.modelled == 4 * OPERAND + 4 * SCORES);
   assert_true(parts.modelled > 4 * one.modelled && parts.measured > 2.5 * one.measured);

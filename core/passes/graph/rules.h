@@ -39,7 +39,8 @@ typedef ir_value *(*rewrite_fn)(rewrite *r);
   X(recognize_softmax, 1, "exp(x - max) / sum -> softmax")                                               \
   X(recognize_layernorm, 1, "(x - mean) / sqrt(variance + eps) -> layernorm")                            \
   X(recognize_rmsnorm, 1, "x / sqrt(mean(x * x) + eps) -> rmsnorm")                                      \
-  X(norm_affine, 1, "a norm times gamma, plus beta -> its operands")
+  X(norm_affine, 1, "a norm times gamma, plus beta -> its operands")                                     \
+  X(recognize_attention, 1, "softmax(scale q k^T + mask) v -> flash_attention")
 
 #define DECLARE(name, rounds, help) ir_value *rule_##name(rewrite *r);
 GRAPH_RULES(DECLARE)
