@@ -196,7 +196,10 @@ static inline bool graph_is_alias(const ir_op *op) {
   return graph_moves_of(op) == MOVES_ALIAS || graph_moves_of(op) == MOVES_PAIRS;
 }
 static inline bool graph_reshapes(const ir_op *op) { return graph_moves_of(op) == MOVES_ALIAS; }
-static inline bool graph_is_window(const ir_op *op) { return graph_moves_of(op) > MOVES_ALIAS; }
+static inline bool graph_is_window(const ir_op *op) {
+  const graph_moves m = graph_moves_of(op);
+  return m == MOVES_ORDER || m == MOVES_REPEATS || m == MOVES_PART;
+}
 /* A move that repeats elements and leaves them in order. */
 static inline bool graph_repeats(const ir_op *op) { return graph_moves_of(op) == MOVES_REPEATS; }
 /* By its name without the dialect; NULL: there is none. */

@@ -67,6 +67,28 @@ static bool same_dims(const ir_type *a, const ir_type *b) {
   return a->rank == b->rank && !memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank);
 }
 
+/* Is v multiplied, and nothing else done with it? */
+static bool only_multiplied(const ir_value *v) {
+  int uses = 0;
+  for (const ir_op *o = v->def->next; o; o = o->next)
+    if (o->def->code == T_GEMM) uses += (o->operands[1] == v) + (o->operands[2] == v);
+  return uses > 0 && uses == v->n_uses;
+}
+
+/* Products have kernels for 16 bits: what they alone read stays as narrow as it is. */
+static bool stays_narrow(const ir_value *v) {
+  return tsr_dtype_size(v->type->dtype) == 2 && dtype_is_float(v->type->dtype) && only_multiplied(v);
+}
+
+static tsr_status narrow_tile(lower *l, ir_builder *b, ir_value *r) {
+  ir_type narrow = *r->type;
+  narrow.kind = IR_T_SHARED, narrow.pad = 0;
+  ir_value *t;
+  TSR_TRY(cpu_new_tile(l, b, r->def, &narrow, r->def->scratch, cpu_last_use(l, r), &t));
+  r->data = t;
+  return NULL;
+}
+
 static tsr_status lower_map(lower *l, ir_builder *b, ir_op *op) {
   ir_value *operands[64];
   int n = 0;
@@ -79,6 +101,8 @@ static tsr_status lower_map(lower *l, ir_builder *b, ir_op *op) {
     if (memory && at(memory)) {
       r->data = at(memory);
       store->data = store; /* done */
+    } else if (stays_narrow(r)) {
+      TSR_TRY(narrow_tile(l, b, r));
     } else {
       for (int k = 0; k < op->n_operands && !r->data; k++)
         if (!taken[k] && same_dims(op->operands[k]->type, r->type) && take_interval(l, r, op->operands[k])) {
