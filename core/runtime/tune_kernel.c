@@ -172,21 +172,20 @@ static double registers(void *user, void *kernel) {
 static void suggested_tile(tsr_device *dev, const ir_op *kernel, const tune_problem *p, int64_t tile[3]) {
   memset(tile, 0, 3 * sizeof *tile);
   if (!tune_problem_contracts(p) || !dev->be || !dev->vt->suggest_tile) return;
-  for (const ir_op *o = kernel->regions[0]->first; o; o = o->next) {
-    if (!graph_is_kind(o, GRAPH_CONTRACTION)) continue;
-    graph_contract g = graph_contract_get(o);
-    be_matmul d = {.batch = p->batch,
-                   .m = p->m,
-                   .n = p->n,
-                   .k = p->k,
-                   .a = o->operands[0]->type->dtype,
-                   .b = o->operands[1]->type->dtype,
-                   .acc = g.accum,
-                   .transpose_a = g.transpose_a,
-                   .transpose_b = g.transpose_b,
-                   .constant_b = sched_is_constant(kernel, o->operands[1])};
-    if (!dev->vt->suggest_tile(dev->be, &d, tile)) memset(tile, 0, 3 * sizeof *tile);
-  }
+  const ir_op *o = graph_contraction(kernel->regions[0]);
+  if (!o) return;
+  const graph_contract g = graph_contract_get(o);
+  be_matmul d = {.batch = p->batch,
+                 .m = p->m,
+                 .n = p->n,
+                 .k = p->k,
+                 .a = o->operands[0]->type->dtype,
+                 .b = o->operands[1]->type->dtype,
+                 .acc = g.accum,
+                 .transpose_a = g.transpose_a,
+                 .transpose_b = g.transpose_b,
+                 .constant_b = sched_is_constant(kernel, o->operands[1])};
+  if (!dev->vt->suggest_tile(dev->be, &d, tile)) memset(tile, 0, 3 * sizeof *tile);
 }
 
 void rt_kernel_tile(const tsr_program *p, const char *name, int64_t tile[3]) {

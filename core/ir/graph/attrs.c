@@ -42,11 +42,13 @@ int graph_number_attrs(const ir_op *op, double out[GRAPH_MAX_NUMBERS]) {
   return n;
 }
 
-ir_op *graph_contraction(const ir_block *b) {
+ir_op *graph_first_of(const ir_block *b, graph_kind k) {
   for (ir_op *o = b->first; o; o = o->next)
-    if (graph_is_kind(o, GRAPH_CONTRACTION)) return o;
+    if (graph_is_kind(o, k)) return o;
   return NULL;
 }
+
+ir_op *graph_contraction(const ir_block *b) { return graph_first_of(b, GRAPH_CONTRACTION); }
 
 int graph_axis(const ir_op *op) {
   int rank = op->operands[0]->type->rank;

@@ -209,6 +209,8 @@ static inline const ir_opdef *graph_def(graph_code c) { return ir_row(IR_GRAPH, 
 static inline bool graph_is_row_op(const ir_op *op) {
   return graph_is_kind(op, GRAPH_REDUCTION) || graph_is_kind(op, GRAPH_NORM);
 }
+/* The first op of a kind in a block, NULL if it has none. */
+ir_op *graph_first_of(const ir_block *b, graph_kind k);
 /* The first contraction of a block, NULL if it has none. */
 ir_op *graph_contraction(const ir_block *b);
 /* The scalar op that a pointwise op computes: its row's, of gelu by its formula. */

@@ -8,11 +8,7 @@
 
 enum { STEP = 16, MOST_PER_THREAD = 96 }; /* sums and scores; the other registers hold addresses, operands */
 
-static const ir_op *op_of(const ir_op *kernel) {
-  const ir_op *op = kernel->regions[0]->first;
-  while (op && !graph_is_kind(op, GRAPH_ATTENTION)) op = op->next;
-  return op;
-}
+static const ir_op *op_of(const ir_op *kernel) { return graph_first_of(kernel->regions[0], GRAPH_ATTENTION); }
 
 static int64_t held(const graph_attention *x, const sched_params *p) { return p->m * (p->n + x->v); }
 

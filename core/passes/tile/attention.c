@@ -392,8 +392,7 @@ static kb_mem result_of(const kb_kernel *k) {
 }
 
 static tsr_status begin(kb_kernel *k, attend *a) {
-  const ir_op *op = k->src->regions[0]->first;
-  while (op && !graph_is_kind(op, GRAPH_ATTENTION)) op = op->next;
+  const ir_op *op = graph_first_of(k->src->regions[0], GRAPH_ATTENTION);
   if (!op || op->next != k->src->regions[0]->last || k->src->n_results != 1)
     return ir_error(k->src, NULL, "holds one attention and nothing that reads it");
   *a = (attend){.k = k, .x = graph_attention_get(op), .t = op->operands[Q]->type->dtype};

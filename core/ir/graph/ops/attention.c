@@ -96,16 +96,14 @@ static ir_value *unfold_heads(ir_builder *b, const graph_attention *x, ir_value 
   return graph_reshape(b, y, RANK, (int64_t[]){x->batch, x->heads, x->m, width});
 }
 
-static ir_value *both(ir_builder *b, ir_value *x, ir_value *y) { return x ? graph_op2(b, G_AND, x, y) : y; }
-
 /* Which keys a query sees by its place, of the shape of the scores: it is computed where they are. */
 static ir_value *band(ir_builder *b, const graph_attention *x, const ir_type *like) {
   ir_value *key = graph_iota(b, TSR_I32, like, RANK - 1), *seen = NULL,
            *place = ADD(graph_iota(b, TSR_I32, like, RANK - 2), graph_number(b, TSR_I32, (double)(x->n - x->m)));
   ir_value *after = SUB(key, place), *window = graph_number(b, TSR_I32, (double)x->window);
   if (x->causal) seen = graph_compare(b, CMP_LE, after, graph_number(b, TSR_I32, 0));
-  if (x->window) seen = both(b, seen, graph_compare(b, CMP_GT, after, NEG(window)));
-  if (x->window && !x->causal) seen = both(b, seen, graph_compare(b, CMP_LT, after, window));
+  if (x->window) seen = compose_join(b, G_AND, seen, graph_compare(b, CMP_GT, after, NEG(window)));
+  if (x->window && !x->causal) seen = compose_join(b, G_AND, seen, graph_compare(b, CMP_LT, after, window));
   return seen;
 }
 
@@ -117,7 +115,7 @@ static ir_value *scores(ir_builder *b, const ir_op *op, const graph_attention *x
   s = unfold_heads(b, x, s, x->n);
   if (x->has_bias) s = ADD(s, graph_cast(b, IN(BIAS), x->accum));
   ir_value *seen = s && graph_attention_is_banded(x) ? band(b, x, s->type) : NULL;
-  if (x->has_mask) seen = both(b, seen, IN(BIAS));
+  if (x->has_mask) seen = compose_join(b, G_AND, seen, IN(BIAS));
   return seen ? SELECT(seen, s, LIKE(s, -INFINITY)) : s;
 }
 

@@ -15,14 +15,21 @@ static tsr_status need_complex(ir_op *op) {
                                         tsr_dtype_name(t));
 }
 
+/* The complex type whose parts are op's first operand's. */
+static tsr_status made_of_parts(ir_op *op, tsr_dtype *to) {
+  const tsr_dtype t = op->operands[0]->type->dtype;
+  *to = dtype_complex(t);
+  return *to ? NULL : ir_error(op, "f64, f32 or f16", "there are no complex numbers of %s", tsr_dtype_name(t));
+}
+
 static tsr_status infer_complex(ir_op *op, const ir_type **results) {
   int rank;
   int64_t dims[TSR_MAX_RANK];
+  tsr_dtype to;
   TSR_TRY(shape_tensors(op));
   TSR_TRY(shape_same_dtype(op, 0));
   TSR_TRY(shape_broadcast(op, 0, &rank, dims));
-  const tsr_dtype t = op->operands[0]->type->dtype, to = dtype_complex(t);
-  if (!to) return ir_error(op, "f64, f32 or f16", "there are no complex numbers of %s", tsr_dtype_name(t));
+  TSR_TRY(made_of_parts(op, &to));
   return shape_finish(op, to, rank, dims, results);
 }
 
@@ -44,9 +51,9 @@ static tsr_status infer_as_real(ir_op *op, const ir_type **results) {
 static tsr_status infer_as_complex(ir_op *op, const ir_type **results) {
   TSR_TRY(shape_tensors(op));
   const ir_type *x = op->operands[0]->type;
-  const tsr_dtype to = dtype_complex(x->dtype);
+  tsr_dtype to;
   char s[128];
-  if (!to) return ir_error(op, "f64, f32 or f16", "there are no complex numbers of %s", tsr_dtype_name(x->dtype));
+  TSR_TRY(made_of_parts(op, &to));
   if (!x->rank || x->dims[x->rank - 1] != 2)
     return ir_error(op, "its last dimension is real and imaginary part", "the last dimension of %s is not 2",
                     shape_text(x, s, sizeof s));

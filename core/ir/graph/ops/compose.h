@@ -25,6 +25,10 @@ static inline tsr_dtype compose_float(tsr_dtype t) { return tsr_dtype_size(t) < 
 ir_value *compose_product(ir_builder *b, ir_value *x, ir_value *y);
 ir_value *compose_dots(ir_builder *b, ir_value *x, ir_value *y, tsr_dtype t);
 ir_value *compose_normalize(ir_builder *b, ir_value *x, double eps);
+/* Op c of x and y; y where there is no x yet. */
+static inline ir_value *compose_join(ir_builder *b, graph_code c, ir_value *x, ir_value *y) {
+  return x ? graph_op2(b, c, x, y) : y;
+}
 /* Op c of x along one axis: of those that keep the type. */
 ir_value *compose_along(ir_builder *b, graph_code c, ir_value *x, int axis);
 /* Every strides[i]-th element of x from starts on, sizes[i] along axis i. */

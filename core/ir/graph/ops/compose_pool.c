@@ -94,15 +94,11 @@ static bool next(const image_window *w, int64_t *t) {
   return false;
 }
 
-static ir_value *combined(ir_builder *b, graph_code c, ir_value *x, ir_value *y) {
-  return x ? graph_op2(b, c, x, y) : y;
-}
-
 /* Op c over the elements of each window, as numbers of type t. */
 static ir_value *over_elements(ir_builder *b, graph_code c, ir_value *x, const image_window *w, tsr_dtype t) {
   int64_t at[WINDOW_AXES] = {0};
   ir_value *sum = NULL;
-  do sum = combined(b, c, sum, graph_cast(b, element(b, x, w, at), t));
+  do sum = compose_join(b, c, sum, graph_cast(b, element(b, x, w, at), t));
   while (!b->failed && next(w, at));
   return sum;
 }
@@ -136,7 +132,7 @@ static ir_value *by_doubling(ir_builder *b, graph_code c, ir_value *x, const win
     if (a->kernel & n) {
       z->of[z->n_parts] = z->n - 1;
       z->from[z->n_parts] = got * a->dilation;
-      sum = combined(b, c, sum, part(b, x, a->axis, got * a->dilation, z->places, 1));
+      sum = compose_join(b, c, sum, part(b, x, a->axis, got * a->dilation, z->places, 1));
       z->sum[z->n_parts++] = sum;
       got += n;
     }
@@ -242,7 +238,7 @@ static ir_value *add_part(ir_builder *b, ir_value *sum, ir_value *g, int axis, i
   int64_t low[TSR_MAX_RANK] = {0}, high[TSR_MAX_RANK] = {0};
   if (!g) return NULL;
   low[axis] = from, high[axis] = length - from - g->type->dims[axis];
-  return combined(b, G_ADD, sum, compose_pad(b, g, low, high, 0));
+  return compose_join(b, G_ADD, sum, compose_pad(b, g, low, high, 0));
 }
 
 /* Along one long axis: each max of two that doubling takes hands its gradient on. */
@@ -288,13 +284,13 @@ static ir_value *share(ir_builder *b, ir_value *x, ir_value *g, const image_wind
   }
   ir_value *y = over_windows(b, G_MAX, x, w, x->type->dtype, least), *wide = surrounded(b, x, w, least);
   ir_value *ties = NULL, *sum = NULL;
-  do ties = combined(b, G_ADD, ties, is_largest(b, element(b, wide, w, at), y, graph_number(b, t, 1), t));
+  do ties = compose_join(b, G_ADD, ties, is_largest(b, element(b, wide, w, at), y, graph_number(b, t, 1), t));
   while (!b->failed && next(w, at));
   ir_value *spread[2] = {y, DIV(g, ties)};
   memset(at, 0, sizeof at);
   const image_window back = backward(b, w, spread, 2);
   do
-    sum = combined(b, G_ADD, sum,
+    sum = compose_join(b, G_ADD, sum,
                    is_largest(b, x, element(b, spread[0], &back, at), element(b, spread[1], &back, at), t));
   while (!b->failed && next(&back, at));
   return sum;
@@ -356,7 +352,7 @@ static ir_value *divided(ir_builder *b, const ir_op *op, const image_window *w, 
   ir_value *n = NULL;
   for (int i = 0; i < w->n && !b->failed; i++) {
     ir_value *v = counts(b, &w->a[i], padded, t, OUT->type);
-    if (v) n = combined(b, G_MUL, n, v);
+    if (v) n = compose_join(b, G_MUL, n, v);
     else all *= (double)w->a[i].kernel;
   }
   if (b->failed) return NULL;
