@@ -273,6 +273,29 @@ static void add_plans(void) {
     }
 }
 
+/* Norms of a sum that is a result too: what a thread holds of a row, it holds until the end. Appended, as above. */
+static void add_sums(void) {
+  static const int lengths[] = {4096, 32768, 1 << 16};
+  static const char *const types[] = {"f32", "bf16"};
+  strb b;
+  strb_init(&b, &al_default);
+  for (int l = 0; l < 3; l++)
+    for (int t = 0; t < 2; t++) {
+      const int n = lengths[l];
+      const char *x = types[t];
+      strb_printf(&b,
+                  "\"tessera.graph.func\"() ({\n^bb0(%%A: tensor<64x%dx%s>, %%B: tensor<64x%dx%s>, %%w: tensor<%dx%s>, "
+                  "%%v: tensor<%dx%s>):\n",
+                  n, x, n, x, n, x, n, x);
+      strb_puts(&b, "%0 = \"tessera.graph.add\"(%A, %B)\n%1 = \"tessera.graph.layernorm\"(%0, %w, %v)\n"
+                    "\"tessera.graph.return\"(%0, %1)\n}) {sym_name = \"main\"}\n");
+      gate *g = next_gate(&b);
+      g->graph = true;
+      snprintf(g->name, sizeof g->name, "plan_sum_layernorm_%s_%d", x, n);
+      g->always = n == 32768 && t == 0; /* it once spilled */
+    }
+}
+
 /* The hand-written attention with wide heads, at sizes of the speed test: warp specialised on sm_90a. */
 static void add_attention(void) {
   static const tile_attention_case cases[] = {{16, 16384, 128, 128, 128, TSR_BF16}, {16, 16384, 128, 128, 128, TSR_F16},
@@ -546,6 +569,7 @@ int main(void) {
   add_attention();
   add_files();
   add_rounding();
+  add_sums();
   for (int i = 0, n = n_gates; i < n && name; i++) {
     if (!i) n_gates = 0;
     if (strstr(gates[i].name, name)) gates[n_gates++] = gates[i];

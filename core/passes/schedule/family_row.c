@@ -36,11 +36,12 @@ static void defaults(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
     simd_rows(length, lanes, p);
     return;
   }
+  const int64_t held = sched_held_per_thread(kernel);
   p->vectorize = bytes < 16 ? 16 / bytes : 1;
-  if (c->clusters && c->max_threads >= 512 && length > SCHED_MOST_PER_THREAD * 2 * threads &&
+  if (c->clusters && c->max_threads >= 512 && length > held * 2 * threads &&
       cluster_rows(length, lanes, p))
     return;
-  if (length > SCHED_MOST_PER_THREAD * threads && (c->max_threads <= 0 || c->max_threads >= 512))
+  if (length > held * threads && (c->max_threads <= 0 || c->max_threads >= 512))
     threads = 512; /* the row stays in registers */
   p->warps = threads >= lanes ? threads / lanes : 1;
   p->m = length > 64 * lanes ? 1 : p->warps; /* a long row takes the whole block */

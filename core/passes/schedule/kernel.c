@@ -60,6 +60,10 @@ const ir_op *sched_contraction(const ir_op *kernel) { return graph_contraction(k
 
 sched_family sched_family_of(const ir_op *kernel) { return sched_family_parse(ir_get_str(kernel, "family", "")); }
 
+int64_t sched_held_per_thread(const ir_op *kernel) {
+  return kernel->n_results > 1 ? 3 * SCHED_MOST_PER_THREAD / 4 : SCHED_MOST_PER_THREAD;
+}
+
 int64_t sched_element_bytes(const ir_op *kernel) {
   int64_t most = 1;
   for (int i = 0; i < kernel->n_operands; i++) {
