@@ -50,14 +50,17 @@ static bool is_right(tsr_dtype t, double want, double got, double size) {
   return got == want || fabs(got - want) <= 8 * dtype_get(t)->eps * (fabs(want) + (isfinite(size) ? size : 0));
 }
 
-/* lavapipe takes a zero divided by anything for zero, also where the quotient is to be left as it stands. */
-static bool by_driver(const char *device, const chain *c, double got) {
-  return !strncmp(device, "vulkan", 6) && !strcmp(c->name, "zero_over_a") && got == 0;
+/* lavapipe takes a zero divided by anything for zero, also where the quotient is to be left as it stands; that of Mesa
+ * 22 (Debian 12's) a constant zero times anything too. */
+static bool by_driver(const tsr_device_info *d, const chain *c, double b, double got) {
+  if (!strncmp(d->driver, "llvmpipe", 8) && !strcmp(c->name, "zero_over_a")) return got == 0;
+  if (strncmp(d->driver, "llvmpipe Mesa 22.", 17)) return false;
+  return (!strcmp(c->name, "times_zero") && got == 0) || (!strcmp(c->name, "plus_product_with_zero") && got == b);
 }
 
 typedef struct tally { int ran, unsupported, bad; } tally;
 
-static void one(tsr_device *dev, const char *device, tsr_dtype t, const chain *c, tally *sum) {
+static void one(tsr_device *dev, tsr_dtype t, const chain *c, tally *sum) {
   const char *m = dtype_get(t)->mlir;
   double a[N], b[N], r[N];
   strb text;
@@ -82,7 +85,9 @@ static void one(tsr_device *dev, const char *device, tsr_dtype t, const chain *c
   int wrong = 0;
   for (int i = 0; i < N; i++) {
     const double x = values[i / SIDE], y = values[i % SIDE], want = c->value(x, y), got = dtype_load(t, r, (size_t)i);
-    if (!is_right(t, want, got, fabs(x) + fabs(y) + fabs(x * y)) && !by_driver(device, c, got) && !wrong++)
+    if (is_right(t, want, got, fabs(x) + fabs(y) + fabs(x * y)) || by_driver(tsr_device_get_info(dev), c, y, got))
+      continue;
+    if (!wrong++)
       printf("FAIL %s of %s: of %g and %g it is %g, not %g\n", c->name, tsr_dtype_name(t), x, y, got, want);
   }
   sum->ran++, sum->bad += wrong > 0;
@@ -97,7 +102,7 @@ int main(void) {
   int rc = open_for_test(&desc, &ctx, &dev, &device);
   if (rc) return rc;
   for (size_t k = 0; k < sizeof types / sizeof *types; k++)
-    for (int c = 0; c < N_CHAINS; c++) one(dev, device, types[k], &chains[c], &t);
+    for (int c = 0; c < N_CHAINS; c++) one(dev, types[k], &chains[c], &t);
   close_for_test(&ctx, &dev);
   printf("%s: %d results, %d programs unsupported, %d bad\n", device, t.ran, t.unsupported, t.bad);
   return t.bad || !t.ran;

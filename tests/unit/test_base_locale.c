@@ -122,7 +122,7 @@ static void the_applications_locale_stays(void **state) {
 
 /* What glibc's setlocale keeps of LOCPATH, of which the address sanitizer would say that it leaks. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void) { return "leak:__argz_add_sep\n"; }
+const char *__lsan_default_suppressions(void) { return "leak:argz_add_sep\n"; }
 
 /* False: this machine has not what it takes. */
 static bool compile_locale(void) {
