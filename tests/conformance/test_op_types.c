@@ -309,6 +309,12 @@ static void one(suite *s, size_t k, tsr_dtype t, int r, int c, bool *told) {
   tsr_graph_destroy(&g);
 }
 
+static bool is_wanted(const char *op, int argc, char **argv) {
+  for (int i = 1; i < argc; i++)
+    if (!strcmp(argv[i], op)) return true;
+  return argc < 2;
+}
+
 /* Every row of the table has its case. */
 static void check_complete(suite *s) {
   const ir_opdef *row;
@@ -320,7 +326,8 @@ static void check_complete(suite *s) {
   }
 }
 
-int main(void) {
+/* The names of ops: these alone. */
+int main(int argc, char **argv) {
   suite s = {0};
   const char *device;
   int rc = open_for_test(&(tsr_context_desc){.cache_dir = ""}, &s.ctx, &s.dev, &device);
@@ -333,7 +340,7 @@ int main(void) {
   check_complete(&s);
   s.cpu = !strncmp(device, "cpu", 3);
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
-    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+    for (size_t t = 0; t < sizeof types / sizeof *types && is_wanted(cases[k].op, argc, argv); t++) {
       bool told = false;
       for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i += s.cpu ? 1 : 5)
         one(&s, k, types[t], shapes[i].r, shapes[i].c, &told);
