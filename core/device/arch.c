@@ -108,7 +108,7 @@ static void fill(const arch_row *r, tsr_caps *c) {
                   .async_copy = cuda,
                   .tma = r->wgmma,
                   .wgmma = r->wgmma,
-                  .clusters = r->wgmma,
+                  .clusters = cuda && r->major >= 9,
                   .int_dot = true,
                   .subgroup_shuffle = true,
                   .subgroup_arithmetic = true,

@@ -36,7 +36,7 @@ static void defaults(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
     simd_rows(length, lanes, p);
     return;
   }
-  const int64_t held = sched_held_per_thread(kernel);
+  const int64_t held = sched_held_per_thread(kernel, c);
   p->vectorize = bytes < 16 ? 16 / bytes : 1;
   if (c->clusters && c->max_threads >= 512 && length > held * 2 * threads &&
       cluster_rows(length, lanes, p))

@@ -60,8 +60,8 @@ const ir_op *sched_contraction(const ir_op *kernel) { return graph_contraction(k
 
 sched_family sched_family_of(const ir_op *kernel) { return sched_family_parse(ir_get_str(kernel, "family", "")); }
 
-int64_t sched_held_per_thread(const ir_op *kernel) {
-  return kernel->n_results > 1 ? 3 * SCHED_MOST_PER_THREAD / 4 : SCHED_MOST_PER_THREAD;
+int64_t sched_held_per_thread(const ir_op *kernel, const tsr_caps *c) {
+  return kernel->n_results > 1 && c->clusters ? 3 * SCHED_MOST_PER_THREAD / 4 : SCHED_MOST_PER_THREAD;
 }
 
 int64_t sched_element_bytes(const ir_op *kernel) {

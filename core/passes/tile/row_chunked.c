@@ -20,7 +20,7 @@ static int64_t threads_of(const kb_kernel *k) {
 
 bool kb_rows_are_long(const kb_kernel *k, const kb_space *s) {
   /* Elements of a thread; a CPU's SIMD lanes spill to a near cache. */
-  const int64_t most = caps_simd_like(k->opts->caps) ? 128 : sched_held_per_thread(k->src);
+  const int64_t most = caps_simd_like(k->opts->caps) ? 128 : sched_held_per_thread(k->src, k->opts->caps);
   return k->opts->caps->dialect != DIALECT_CPU && s->tm * s->tn > most * threads_of(k) && s->dims[s->rank - 1] > 0;
 }
 
