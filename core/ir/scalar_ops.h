@@ -60,6 +60,8 @@ enum {
   X(AND, "and", 2, I, "bitwise and; logical of bools", GRAPH, SCALAR_COMMUTES | SCALAR_WRAPS | SCALAR_OF_BOOL, NONE, a & b, 0, "", NULL) \
   X(OR, "or", 2, I, "bitwise or; logical of bools", GRAPH, SCALAR_COMMUTES | SCALAR_WRAPS | SCALAR_OF_BOOL, NONE, a | b, 0, "", NULL) \
   X(XOR, "xor", 2, I, "bitwise exclusive or; logical of bools", GRAPH, SCALAR_COMMUTES | SCALAR_WRAPS | SCALAR_OF_BOOL, NONE, a ^ b, 0, "", NULL) \
+  X(MUL_HIGH, "mul_high", 2, I, "bits 32 to 63 of the product of the low 32 bits of a and b, both unsigned", OWN, SCALAR_COMMUTES | SCALAR_WRAPS, NONE, \
+    (int64_t)(((uint64_t)(uint32_t)a * (uint32_t)b) >> 32), 0, "", NULL) \
   X(SHL, "shl", 2, I, "a << b", KERNEL, SCALAR_WRAPS, NONE, b >= 0 && b < 64 ? (int64_t)((uint64_t)a << b) : 0, 0, NULL, NULL) \
   X(SHR, "shr", 2, I, "a >> b; keeps the sign of signed types", KERNEL, SCALAR_WRAPS, NONE, a >> (b < 0 || b > 63 ? 63 : b), 0, NULL, NULL) \
   X(NOT, "not", 1, I, "bitwise complement; logical not of a bool", GRAPH, SCALAR_WRAPS | SCALAR_OF_BOOL, NONE, variant ? !a : ~a, 0, "", NULL) \

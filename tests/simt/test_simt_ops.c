@@ -39,7 +39,7 @@ static const struct { const char *name; int flags; } ops[] = {
     {"eq", FLOATS | INTEGERS | COMPARE}, {"ne", FLOATS | INTEGERS | COMPARE}, {"lt", FLOATS | INTEGERS | COMPARE}, {"le", FLOATS | INTEGERS | COMPARE},
     {"gt", FLOATS | INTEGERS | COMPARE}, {"ge", FLOATS | INTEGERS | COMPARE}, {"select", FLOATS | INTEGERS | SELECT},
     {"isnan", FLOATS}, {"isinf", FLOATS}, {"leaky_relu", FLOATS}, {"elu", FLOATS}, {"celu\"(%x) {alpha = 0.7}", FLOATS},
-    {"hardsigmoid", FLOATS}, {"shift_left", INTEGERS | TWO}, {"shift_right", INTEGERS | TWO}};
+    {"hardsigmoid", FLOATS}, {"mul_high", INTEGERS | TWO}, {"shift_left", INTEGERS | TWO}, {"shift_right", INTEGERS | TWO}};
 enum { N_OPS = sizeof ops / sizeof *ops };
 
 /* x, y and p (at least 0) of a type; the names of the ops whose results the program returns, in order: half of them. */

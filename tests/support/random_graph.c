@@ -69,10 +69,10 @@ static void integers(build *b) {
   tsr_dtype t = integer_type(b->r);
   tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 8000);
   static const char *const names[] = {"add", "sub", "mul", "min", "max", "div",
-                                      "rem", "and", "or", "xor", "shift_left", "shift_right"};
+                                      "rem", "and", "or", "xor", "shift_left", "shift_right", "mul_high"};
   static const char *const folds[] = {"reduce_sum", "reduce_prod", "reduce_max", "reduce_min"};
   tsr_value x = input(b, t, s), y = input(b, t, narrower(b->r, s));
-  x = op2(b, names[rng_range(b->r, 0, 11)], x, y);
+  x = op2(b, names[rng_range(b->r, 0, 12)], x, y);
   x = op1(b, rng_range(b->r, 0, 1) ? "neg" : "abs", x);
   output(b, x);
   int64_t axis = rng_range(b->r, 0, s.rank - 1);
@@ -417,7 +417,8 @@ static const struct { const char *name; void (*make)(build *b); } families[] = {
     {"casts", casts},             {"reductions", reductions}, {"rows", rows},     {"matmuls", matmuls},
     {"movement", movement},       {"attention", attention}, {"shapes", shapes},   {"composed", random_composed},
     {"normed", random_normed},    {"domains", domains},       {"indexed", random_indexed},
-    {"complex_numbers", complex_numbers}, {"flash_attention", random_attention}};
+    {"complex_numbers", complex_numbers}, {"flash_attention", random_attention},
+    {"training", random_training}};
 
 int random_graph_families(void) { return (int)(sizeof families / sizeof *families); }
 const char *random_graph_family_name(int f) { return families[f].name; }

@@ -45,6 +45,7 @@ static void check_arithmetic(void) {
     TWO(SC_AND, x & y)
     TWO(SC_OR, x | y)
     TWO(SC_XOR, x ^ y)
+    TWO(SC_MUL_HIGH, wrapped((uint64_t)(uint32_t)x * (uint32_t)y >> 32))
     y_of = e;
     TWO(SC_POW, power(x, y))
 #define ONE(op, expr)                                                                          \

@@ -138,6 +138,7 @@ static void check_binary(void) {
     IBIN(SC_MIN, x < y ? x : y)
     IBIN(SC_MAX, x > y ? x : y)
     IBIN(SC_XOR, x ^ y)
+    IBIN(SC_MUL_HIGH, (int32_t)((uint64_t)(uint32_t)x * (uint32_t)y >> 32))
     uint8_t c[71];
     c[n] = 77;
 #define CMPF(op, expr)                                                                  \

@@ -169,6 +169,11 @@ static const struct { const char *op, *args, *body, *type; double lo, hi; } case
     {"scatter_nd add", X ", %y: tensor<3x2xf64>", "%i = \"tessera.graph.constant\"() {value = dense<[[[0], [0]], [[3], [1]], [[-9], [2]]]> : tensor<3x2x1xi32>}\n" OPA("0", "scatter_nd", "%x, %i, %y", "batch_dims = 1, reduction = \"add\""), "3x4", -1, 1},
     {"a chain", XY, OP("1", "mul", "%x, %y") OP("2", "tanh", "%1") OP("3", "add", "%2, %x") OP("0", "softmax", "%3"), "3x4", -1, 1},
     {"flash_attention", "%x: tensor<1x2x3x2xf64>, %y: tensor<1x2x2x2xf64>, %z: tensor<1x2x2x3xf64>", OPA("0", "flash_attention", "%x, %y, %z", "causal = true, softcap = 1.5"), "1x2x3x3", -1, 1},
+    {"dropout", X, "%k = \"tessera.graph.constant\"() {value = dense<[5, -7]> : tensor<2xi32>}\n" OPA("0", "dropout", "%x, %k", "p = 0.4"), "3x4", -1, 1},
+    {"sgd", XY, "%l = \"tessera.graph.constant\"() {value = dense<0.1> : tensor<f64>}\n%s = \"tessera.graph.constant\"() {value = dense<3> : tensor<i32>}\n" "%0, %v = \"tessera.graph.sgd\"(%x, %y, %l, %x) {momentum = 0.9, weight_decay = 0.1, nesterov = true}\n", "3x4", -1, 1},
+    {"adamw", XY, "%l = \"tessera.graph.constant\"() {value = dense<0.1> : tensor<f64>}\n%s = \"tessera.graph.constant\"() {value = dense<3> : tensor<i32>}\n" OP("q", "mul", "%x, %x") "%0, %m, %v = \"tessera.graph.adamw\"(%x, %y, %x, %q, %l, %s) {eps = 0.1}\n", "3x4", 0.5, 2},
+    {"clip_by_global_norm", XY, "%0, %1, %n = \"tessera.graph.clip_by_global_norm\"(%x, %y) {max_norm = 0.5}\n", "3x4", 0.5, 1},
+    {"global_norm", XY, OP("0", "global_norm", "%x, %y"), "", 0.5, 1},
     {"flash_attention with a bias", "%x: tensor<1x1x3x2xf64>, %y: tensor<1x1x3x2xf64>, %z: tensor<3x3xf64>", OP("0", "flash_attention", "%x, %y, %y, %z"), "1x1x3x2", -1, 1},
     {"flash_attention of heads that share keys", "%x: tensor<1x4x2x2xf64>, %y: tensor<1x2x3x2xf64>, %z: tensor<1x2x3x1xf64>", OPA("0", "flash_attention", "%x, %y, %z", "window = 2, scale = 0.7"), "1x4x2x1", -1, 1},
 };

@@ -85,6 +85,30 @@ static const struct meaning {
     {"%a: tensor<1x1x2x2xf64>, %b: tensor<2x1xf64>", "%n = \"tessera.graph.iota\"() {shape = [2, 2], axis = 1}\n%m = \"tessera.graph.iota\"() {shape = [2, 2], axis = 0}\n%c = \"tessera.graph.compare\"(%n, %m) {predicate = \"gt\"}\n" OP("0", "flash_attention", "%a, %a, %a, %c"), "1x1x2x2xf64", {{1, 2, 3, 4}}, {3, 4, 0, 0}},
     {"%a: tensor<1x1x1x1xf64>, %b: tensor<2xf64>", OPA("r", "reshape", "%b", "shape = [1, 1, 2, 1]") OP("0", "flash_attention", "%a, %r, %r, %b"), "1x1x1x1xf64", {{1}, {-INF, -INF}}, {0}},
     {"%a: tensor<1x2xf64>, %b: tensor<2x2xf64>", OP("0", "factorized_matmul", "%a, %b, %b"), "1x2xf64", {{1, 2}, {1, 2, 3, 4}}, {37, 54}},
+#define RATE "%l = \"tessera.graph.constant\"() {value = dense<0.1> : tensor<f64>}\n"
+#define STEP "%s = \"tessera.graph.constant\"() {value = dense<2> : tensor<i32>}\n"
+#define ADAMW(results) \
+  RATE STEP "%g = \"tessera.graph.constant\"() {value = dense<0.5> : tensor<1xf64>}\n" \
+  OPA("m", "slice", "%b", "starts = [0], sizes = [1]") OPA("v", "slice", "%b", "starts = [1], sizes = [1]") \
+  results " = \"tessera.graph.adamw\"(%a, %g, %m, %v, %l, %s) {beta2 = 0.99, eps = 0.5, weight_decay = 0.1}\n"
+    /* optimizers, worked out by hand; what isn't finite */
+    {"%a: tensor<2xf64>, %b: tensor<2xf64>", RATE OP("0", "sgd", "%a, %b, %l"), "2xf64", {{1, 2}, {10, NAN}}, {0, NAN}},
+    {"%a: tensor<1xf64>, %b: tensor<1xf64>", RATE "%0, %v = \"tessera.graph.sgd\"(%a, %b, %l, %b) {momentum = 0.5, weight_decay = 2.0}\n", "1xf64", {{1}, {4}}, {0.2}},
+    {"%a: tensor<1xf64>, %b: tensor<1xf64>", RATE "%0, %v = \"tessera.graph.sgd\"(%a, %b, %l, %b) {momentum = 0.5, nesterov = true}\n", "1xf64", {{1}, {4}}, {0.3}},
+    {"%a: tensor<1xf64>, %b: tensor<1xf64>", RATE "%v, %0 = \"tessera.graph.sgd\"(%a, %b, %l, %b) {momentum = 0.5, weight_decay = 2.0}\n", "1xf64", {{1}, {4}}, {8}},
+    {"%a: tensor<1xf64>, %b: tensor<2xf64>", ADAMW("%0, %x, %y"), "1xf64", {{1}, {0.1, 0.04}}, {0.9523002755069976}},
+    {"%a: tensor<1xf64>, %b: tensor<2xf64>", ADAMW("%x, %0, %y"), "1xf64", {{1}, {0.1, 0.04}}, {0.14}},
+    {"%a: tensor<1xf64>, %b: tensor<2xf64>", ADAMW("%x, %y, %0"), "1xf64", {{1}, {0.1, 0.04}}, {0.0421}},
+    {"%a: tensor<4xf32>, %b: tensor<2x2xf16>", "%0, %1 = \"tessera.graph.check_numerics\"(%a, %b)\n", "i32", {{NAN, 1, INF, 0}, {NAN, NAN, -INF, 7}}, {3}},
+    {"%a: tensor<4xf32>, %b: tensor<2x2xf16>", "%1, %0 = \"tessera.graph.check_numerics\"(%a, %b)\n", "i32", {{NAN, 1, INF, 0}, {NAN, NAN, -INF, 7}}, {2}},
+    {"%a: tensor<2xf64>, %b: tensor<f64>", OP("0", "global_norm", "%a, %b"), "f64", {{3, 4}, {12}}, {13}},
+    {"%a: tensor<2xf64>, %b: tensor<f64>", "%x, %y, %0 = \"tessera.graph.clip_by_global_norm\"(%a, %b)\n", "f64", {{3, 4}, {12}}, {13}},
+    {"%a: tensor<2xf64>, %b: tensor<f64>", "%0, %x, %y = \"tessera.graph.clip_by_global_norm\"(%a, %b) {max_norm = 6.5}\n", "2xf64", {{3, 4}, {12}}, {1.5, 2}},
+    {"%a: tensor<2xf64>, %b: tensor<f64>", "%0, %x, %y = \"tessera.graph.clip_by_global_norm\"(%a, %b) {max_norm = 14.0}\n", "2xf64", {{3, 4}, {12}}, {3, 4}},
+    {"%a: tensor<2xf64>, %b: tensor<f64>", "%0, %x, %y = \"tessera.graph.clip_by_global_norm\"(%a, %b)\n", "2xf64", {{3, INF}, {12}}, {0, NAN}},
+    {"%a: tensor<2xf64>, %b: tensor<f64>", "%0, %x, %y = \"tessera.graph.clip_by_global_norm\"(%a, %b)\n", "2xf64", {{3, 4}, {NAN}}, {NAN, NAN}},
+    {"%a: tensor<2xf64>, %b: tensor<2xi32>", OPA("0", "dropout", "%a, %b", "p = 1.0"), "2xf64", {{NAN, 4}, {1, 2}}, {0, 0}},
+    {"%a: tensor<2xf64>, %b: tensor<2xi32>", OPA("0", "dropout", "%a, %b", "p = 0.0"), "2xf64", {{NAN, 4}, {1, 2}}, {NAN, 4}},
 #define EIN(eq, args) OPA("0", "einsum", args, "equation = \"" eq "\"")
     {"%a: tensor<2x2xf64>, %b: tensor<2x2xf64>", EIN("ij,jk->ik", "%a, %b"), "2x2xf64", {{1, 2, 3, 4}, {5, 6, 7, 8}}, {19, 22, 43, 50}},
     {"%a: tensor<2x2xf64>, %b: tensor<2x2xf64>", EIN(" ij , jk ", "%a, %b"), "2x2xf64", {{1, 2, 3, 4}, {5, 6, 7, 8}}, {19, 22, 43, 50}},
@@ -178,6 +202,14 @@ static const struct fused { const char *args, *body, *results, *types, *families
     {"%a: tensor<5x7xf32>", "%0, %1 = \"tessera.graph.split\"(%a) {axis = 1, sizes = [3, 4]}\n" OP("2", "exp", "%0") OP("3", "softmax", "%1"), "%2, %3", "tensor<5x3xf32>, tensor<5x4xf32>", "elementwise row"},
     {"%a: tensor<5xi64>", OPA("0", "one_hot", "%a", "depth = 7"), "%0", "tensor<5x7xf32>", "elementwise"},
     {"%a: tensor<5xi32>, %b: tensor<5x7xf32>", OPA("0", "one_hot", "%a", "depth = 7") OP("1", "mul", "%0, %b") OPA("2", "reduce_sum", "%1", "axes = [1]"), "%2", "tensor<5xf32>", "row"},
+    /* random numbers: computed where they are needed, of a key that is read there */
+    {"%k: tensor<2xi32>, %c: tensor<4xi32>", OPA("0", "rng_uniform", "%k, %c", "shape = [5, 7]"), "%0", "tensor<5x7xf32>", "elementwise"},
+    {"%k: tensor<2xi32>", OPA("0", "rng_normal", "%k", "shape = [5, 7]"), "%0", "tensor<5x7xf32>", "elementwise"},
+    {"%a: tensor<5x7xf32>, %k: tensor<2xi32>, %c: tensor<4xi32>", OP("0", "gelu", "%a") OP("1", "dropout", "%0, %k, %c") OP("2", "add", "%1, %a"), "%2", "tensor<5x7xf32>", "elementwise"},
+    /* an optimizer is one kernel, and one of a few numbers */
+    {"%a: tensor<5x7xf32>, %g: tensor<5x7xbf16>, %l: tensor<f32>", "%0, %1 = \"tessera.graph.sgd\"(%a, %g, %l, %a) {momentum = 0.9}\n", "%0, %1", "tensor<5x7xf32>, tensor<5x7xf32>", "elementwise"},
+    {"%a: tensor<5x7xf32>, %g: tensor<5x7xf32>, %l: tensor<f32>, %s: tensor<i32>", OP("q", "mul", "%a, %a") "%0, %1, %2 = \"tessera.graph.adamw\"(%a, %g, %a, %q, %l, %s)\n", "%0, %1, %2", "tensor<5x7xf32>, tensor<5x7xf32>, tensor<5x7xf32>", "elementwise elementwise"},
+    {"%a: tensor<5x7xf32>", "%0, %1 = \"tessera.graph.check_numerics\"(%a)\n", "%0, %1", "tensor<i32>, tensor<i32>", "row row"},
     /* a norm kernel, and the channels' factors */
     {"%a: tensor<2x6x5xf32>", OPA("0", "group_norm", "%a", "groups = 3"), "%0", "tensor<2x6x5xf32>", "row"},
     {"%a: tensor<2x6x5xf32>, %g: tensor<6xf32>, %b: tensor<6xf32>", OPA("0", "group_norm", "%a, %g, %b", "groups = 3"), "%0", "tensor<2x6x5xf32>", "row elementwise"},

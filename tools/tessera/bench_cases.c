@@ -164,6 +164,16 @@ static const suite_row rows[] = {
     ROW("composed", "max_pool", 112, 112, TSR_F32),
     ROW("composed", "average_pool", 112, 112, TSR_F32),
 
+    ROW("training", "rng_uniform", 1024, 1024, TSR_F32),
+    ROW("training", "rng_normal", 1024, 1024, TSR_F32),
+    ROW("training", "dropout", 1024, 1024, TSR_F32),
+    ROW("training", "dropout", 1024, 1024, TSR_BF16),
+    ROW("training", "sgd", 1024, 1024, TSR_F32),
+    ROW("training", "adamw", 1024, 1024, TSR_F32),
+    ROW("training", "check_numerics", 1024, 1024, TSR_F32),
+    ROW("training", "global_norm", 1024, 1024, TSR_F32),
+    ROW("training", "clip_by_global_norm", 1024, 1024, TSR_F32),
+
     ROW("complex", "mul", 1000, 1000, TSR_COMPLEX64),
     ROW("complex", "div", 1000, 1000, TSR_COMPLEX64),
     ROW("complex", "abs", 1000, 1000, TSR_COMPLEX64),

@@ -24,9 +24,9 @@ typedef struct measure {
   tsr_program *rival[N_RIVALS]; /* the same work without tuning, with the tile of the default table, without single
                                    switches; or NULL */
   int n_in, n_sets;
-  void *data[4];   /* operands on the host, the same in every set */
-  size_t bytes[4];
-  tsr_binding in[MAX_SETS][4], out[MAX_SETS];
+  void *data[OP_GRAPH_OPERANDS];  /* operands on the host, the same in every set */
+  size_t bytes[OP_GRAPH_OPERANDS];
+  tsr_binding in[MAX_SETS][OP_GRAPH_OPERANDS], out[MAX_SETS];
   peer_job *jobs[8];
   bench_timer timer;
   bool by_events;
@@ -121,7 +121,7 @@ static tsr_status build(measure *m) {
   if (bench_is_matmul(c)) {
     TRY(build_matmul(m, &r));
   } else {
-    static const char *const names[OP_GRAPH_OPERANDS] = {"X", "Y", "Z"};
+    static const char *const names[OP_GRAPH_OPERANDS] = {"X", "Y", "Z", "U", "V", "W"};
     const tsr_attr *attrs;
     int n = op_graph_operands(c->op), n_attrs = op_graph_attrs(c->op, &attrs);
     for (int i = 0; i < n; i++) {
@@ -193,7 +193,7 @@ static tsr_status check(measure *m, bench_result *r) {
   int samples = n < SAMPLES ? (int)n : SAMPLES;
   for (int i = 0; i < samples; i++) at[i] = samples == n ? i : (int64_t)((double)i / (samples - 1) * (double)(n - 1));
   double want[SAMPLES], tolerance[SAMPLES];
-  const void *inputs[4];
+  const void *inputs[OP_GRAPH_OPERANDS];
   for (int i = 0; i < inputs_of(m); i++) inputs[i] = m->data[operand_of(m, i)];
   void *got = malloc(t.bytes + 8);
   if (!got) return NULL;
@@ -402,7 +402,7 @@ static tsr_status time_all(measure *m, bench_result *r) {
 static void close_all(measure *m) {
   for (int i = 0; i < 8; i++) peer_destroy(&m->jobs[i]);
   for (int s = 0; s < m->n_sets; s++) {
-    for (int i = 0; i < 4; i++) tsr_buffer_destroy(&m->in[s][i].buffer);
+    for (int i = 0; i < OP_GRAPH_OPERANDS; i++) tsr_buffer_destroy(&m->in[s][i].buffer);
     tsr_buffer_destroy(&m->out[s].buffer);
   }
   for (int i = 0; i < m->n_in; i++) free(m->data[i]);

@@ -49,13 +49,14 @@ graph_kind op_graph_kind(const char *op) {
 
 /* What such a graph of the op has beside its name: attributes, and operands that aren't [m, n], as their dimensions:
  * letters and numbers between blanks. An operand of "#" in front is of indices. */
-static const int64_t last = -1, twice[] = {2, 2}, thrice[] = {3, 3}, around[] = {0, 1, 1};
+static const int64_t last = -1, twice[] = {2, 2}, thrice[] = {3, 3}, around[] = {0, 1, 1}, million[] = {1024, 1024};
 #define STEM_PADDING TSR_STRING("padding", "same")
 static const struct op_form {
   const char *op;
   int n;
   tsr_attr attrs[3];
   const char *operands[OP_GRAPH_OPERANDS];
+  int results; /* of an op that has as many as it is given; 0: one, or the row's number */
 } forms[] = {
     {"clip", 2, {TSR_FLOAT("min", -0.5), TSR_FLOAT("max", 0.5)}, {NULL}},
     {"tile", 1, {TSR_INTS("repeats", twice, 2)}, {NULL}},
@@ -69,6 +70,12 @@ static const struct op_form {
     {"factorized_matmul", 0, {{0}}, {"m n", "n 64", "64 n"}},
     {"einsum", 1, {TSR_STRING("equation", "bmhd,bnhd->bhmn")}, {"1 m 12 n", "1 m 12 n"}},
     {"flash_attention", 0, {{0}}, {"1 12 m n", "1 12 m n", "1 12 m n"}},
+    {"rng_uniform", 1, {TSR_INTS("shape", million, 2)}, {"#2"}, 0},
+    {"rng_normal", 1, {TSR_INTS("shape", million, 2)}, {"#2"}, 0},
+    {"dropout", 0, {{0}}, {"m n", "#2"}, 0},
+    {"sgd", 1, {TSR_FLOAT("momentum", 0.9)}, {"m n", "m n", "", "m n"}, 2},
+    {"adamw", 0, {{0}}, {"m n", "m n", "m n", "m n", "", "#"}, 0},
+    {"clip_by_global_norm", 0, {{0}}, {"m n", "m n"}, 3},
     {"depth_to_space", 1, {TSR_INT("block", 2)}, {"1 16 m n"}},
     {"space_to_depth", 1, {TSR_INT("block", 2)}, {"1 4 m n"}},
     {"pad", 2, {TSR_INTS("low", around, 3), TSR_INTS("high", around, 3)}, {"64 m n"}},
@@ -106,7 +113,8 @@ int op_graph_attrs(const char *op, const tsr_attr **out) {
 
 int op_graph_results(const char *op) {
   const ir_opdef *d = op_graph_row(op);
-  return d && d->n_results > 0 ? d->n_results : 1;
+  const struct op_form *f = form_of(op);
+  return f && f->results ? f->results : d && d->n_results > 0 ? d->n_results : 1;
 }
 
 static const char *operand_form(const char *op, int operand) {
@@ -147,7 +155,7 @@ static bool operand_shapes(const char *op, const int64_t *d, int n, tsr_shape s[
 
 static tsr_status build(tsr_context *ctx, const char *op, const tsr_shape s[OP_GRAPH_OPERANDS], tsr_dtype t,
                         tsr_graph **out) {
-  static const char *const names[OP_GRAPH_OPERANDS] = {"A", "B", "C"};
+  static const char *const names[OP_GRAPH_OPERANDS] = {"A", "B", "C", "D", "E", "F"};
   tsr_graph *g = NULL;
   tsr_value v[OP_GRAPH_OPERANDS], r[OP_GRAPH_RESULTS];
   const tsr_attr *attrs;

@@ -145,6 +145,7 @@ BINARY_PLAIN(xor_bool, uint8_t, (x != 0) ^ (y != 0))
     [SC_MAX] = {max_f32##suffix, max_f64##suffix, max_i32##suffix, or_bool##suffix, max_i64##suffix},  \
     [SC_REM] = {rem_f32##suffix, rem_f64##suffix, rem_i32##suffix, NULL, rem_i64##suffix},             \
     [SC_AND] = {NULL, NULL, and_i32##suffix, and_bool##suffix, and_i64##suffix}, [SC_OR] = {NULL, NULL, or_i32##suffix, or_bool##suffix, or_i64##suffix}, \
+    [SC_MUL_HIGH] = {NULL, NULL, mul_high_i32##suffix, NULL, mul_high_i64##suffix},                    \
     [SC_XOR] = {NULL, NULL, xor_i32##suffix, xor_bool##suffix, xor_i64##suffix},                       \
   }
 #define UNARY_FLOAT_ROW(CODE, f32, f64) [SC_##CODE] = {CODE##_f32, CODE##_f64},

@@ -21,6 +21,7 @@
   BINARY_PLAIN(add_##p, T, p##_wrap((U)x + (U)y))                           \
   BINARY_PLAIN(sub_##p, T, p##_wrap((U)x - (U)y))                           \
   BINARY_PLAIN(mul_##p, T, p##_wrap((U)x * (U)y))                           \
+  BINARY_PLAIN(mul_high_##p, T, p##_wrap((U)((uint64_t)(uint32_t)x * (uint32_t)y >> 32)))                \
   BINARY_PLAIN(div_##p, T, p##_div(x, y))                                   \
   BINARY_PLAIN(pow_##p, T, p##_pow(x, y))                                   \
   BINARY_PLAIN(min_##p, T, x < y ? x : y)                                   \

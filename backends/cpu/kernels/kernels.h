@@ -60,7 +60,8 @@ typedef enum cpuk_ct { CPUK_CT_F32, CPUK_CT_F64, CPUK_CT_I32, CPUK_CT_BOOL, CPUK
  * cpuk_lanes.binary, by scalar_code. f32, f64: ADD SUB MUL DIV are IEEE; MIN MAX give NaN if either operand is NaN, and
  * -0 < +0 isn't promised; REM is C's fmod (sign of a, exact); POW is C's pow within 1 ulp for f32. i32, i64: wrapping;
  * DIV truncates, x/0 = 0, INT_MIN/-1 = INT_MIN; REM has the sign of a, x rem 0 = x, INT_MIN rem -1 = 0; POW by
- * squaring, a negative exponent gives 0 except for bases 1 and -1; AND OR XOR bitwise. bool: AND OR XOR, and MIN = and,
+ * squaring, a negative exponent gives 0 except for bases 1 and -1; AND OR XOR bitwise; MUL_HIGH bits 32 to 63 of the
+ * product of the low 32 bits, unsigned. bool: AND OR XOR, and MIN = and,
  * MAX = or, ADD = or, MUL = and. AND OR XOR don't exist for floats. */
 
 /* Ordered IEEE comparisons: every one but NE is false when an operand is NaN; NE is then true. */

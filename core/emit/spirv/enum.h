@@ -64,6 +64,7 @@ enum {
   OpUMod = 137,
   OpSRem = 138,
   OpFRem = 140,
+  OpUMulExtended = 151,
   OpAny = 154,
   OpIsNan = 156,
   OpIsInf = 157,

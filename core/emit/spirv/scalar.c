@@ -67,6 +67,21 @@ static uint32_t logic(emitter *e, int code, vt v, uint32_t a, uint32_t b) {
   return VAL(&e->s, op, e_reg(e, v.t, v.n), a, b);
 }
 
+/* Bits 32 to 63 of the unsigned product of the low 32 bits. */
+static uint32_t mul_high(emitter *e, vt v, uint32_t a, uint32_t b) {
+  const int bits = bits_of(v.t), widen = is_signed(v.t) ? OpSConvert : OpUConvert;
+  uint32_t type = e_reg(e, v.t, v.n), u32 = e_vec(e, e_int(e, 32), v.n);
+  if (bits == 64) {
+    uint32_t low = e_const_int(e, 64, 0xffffffff, v.n);
+    a = VAL(&e->s, OpBitwiseAnd, type, a, low), b = VAL(&e->s, OpBitwiseAnd, type, b, low);
+    return VAL(&e->s, OpShiftRightLogical, type, VAL(&e->s, OpIMul, type, a, b), e_const_int(e, 64, 32, v.n));
+  }
+  if (bits < 32) a = VAL(&e->s, widen, u32, a), b = VAL(&e->s, widen, u32, b);
+  uint32_t both = VAL(&e->s, OpUMulExtended, TYPE(&e->s, OpTypeStruct, u32, u32), a, b);
+  uint32_t high = VAL(&e->s, OpCompositeExtract, u32, both, 1);
+  return bits < 32 ? VAL(&e->s, OpUConvert, type, high) : high;
+}
+
 uint32_t e_binary(emitter *e, int code, vt v, uint32_t a, uint32_t b) {
   bool f = is_float(v.t);
   uint32_t type = e_reg(e, v.t, v.n);
@@ -82,6 +97,7 @@ uint32_t e_binary(emitter *e, int code, vt v, uint32_t a, uint32_t b) {
   case SC_AND:
   case SC_OR:
   case SC_XOR: return logic(e, code, v, a, b);
+  case SC_MUL_HIGH: return mul_high(e, v, a, b);
   default: return shift(e, code, v, a, b);
   }
 }

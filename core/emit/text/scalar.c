@@ -148,6 +148,8 @@ static const char *int_op(text_printer *p, const ir_type *t, int code, const cha
   case SC_AND: return text_fmt(p, is_bool ? "(%s && %s)" : "(%s & %s)", x[0], x[1]);
   case SC_OR: return text_fmt(p, is_bool ? "(%s || %s)" : "(%s | %s)", x[0], x[1]);
   case SC_XOR: return text_fmt(p, is_bool ? "(%s != %s)" : "(%s ^ %s)", x[0], x[1]);
+  case SC_MUL_HIGH: /* compilers know it as their instruction */
+    return text_fmt(p, "(%s)((unsigned long long)(unsigned)(%s) * (unsigned)(%s) >> 32)", type, x[0], x[1]);
   case SC_SHL:
   case SC_SHR: return shift(p, t, code, x, op);
   case SC_NOT: return text_fmt(p, is_bool ? "!%s" : "(%s)(~%s)", is_bool ? x[0] : type, x[0]);

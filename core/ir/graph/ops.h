@@ -85,6 +85,14 @@ typedef enum graph_code {
   G_AS_REAL,
   G_AS_COMPLEX,
   G_FLASH_ATTENTION,
+  G_RNG_UNIFORM,
+  G_RNG_NORMAL,
+  G_DROPOUT,
+  G_SGD,
+  G_ADAMW,
+  G_CHECK_NUMERICS,
+  G_GLOBAL_NORM,
+  G_CLIP_BY_GLOBAL_NORM,
   G_N_CODES
 } graph_code;
 

@@ -320,6 +320,7 @@ static tsr_status verify_gelu(const ir_op *op) {
 #define OWN_CELU                       \
   OWN_FLOAT, .verify = verify_celu, \
   .attrs = ATTRS({"alpha", IR_A_FLOAT, false, "1", "the limit at -infinity is -alpha; not 0"})
+#define OWN_MUL_HIGH .types_doc = INTEGERS, .infer = infer_shift
 #define OWN_SHIFT_LEFT .types_doc = INTEGERS, .infer = infer_shift
 #define OWN_SHIFT_RIGHT .types_doc = INTEGERS, .infer = infer_shift
 
