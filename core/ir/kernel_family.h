@@ -35,6 +35,7 @@
   X(SCATTER, scatter, ALONE, ELEMENTS, 1, "[elements]", scatter, scatter, none,                                       \
     "the input with elements written, or added in order, at coordinates that are read from a tensor")                 \
   X(CUSTOM, custom, ALONE, CALL, 1, "[elements]", none, none, none, "a user's op")                                    \
+  X(ROUTINE, routine, ALONE, CALL, 1, "[elements]", none, none, none, "an algorithm on matrices, a call of the host") \
   X(ATTENTION, attention, ALONE, ATTENTION, 4, "[batch, m, n, k]", attention, attention, attention,                   \
     "m queries against n keys and values, k wide, of each head of the batch")
 

@@ -13,6 +13,7 @@
 #include "core/ir/graph/eval.h"
 #include "core/ir/target/target.h"
 #include "core/ir/tile/tile.h"
+#include "core/runtime/routine.h"
 
 static const rt_custom *find(tsr_context *c, const char *name) {
   pthread_mutex_lock(&c->lock);
@@ -150,7 +151,16 @@ static tsr_status checked_call(tsr_program *p, const ir_op *op, rt_host_call *h)
 
 tsr_status rt_custom_bind(tsr_program *p, const ir_op *op, rt_host_call **out) {
   rt_host_call *h = *out = arena_new(&p->arena, rt_host_call);
-  return h ? checked_call(p, op, h) : st_oom();
+  if (!h) return st_oom();
+  *h = (rt_host_call){0};
+  return op->def->code == TG_ROUTINE ? routine_bind(p, op, &h->routine) : checked_call(p, op, h);
+}
+
+int rt_custom_outputs(const rt_host_call *h) { return h->routine ? h->routine->n_results : 1; }
+
+const char *rt_custom_describe(const rt_host_call *h, double *flops) {
+  if (h->routine) *flops = h->routine->flops;
+  return h->routine ? "routine" : "custom";
 }
 
 /* ---- sources ---------------------------------------------------------------------------------------------------- */
@@ -216,15 +226,18 @@ done:
 
 static tsr_status fall_back(tsr_program *p, const ir_op *op, tsr_fallback policy) {
   const char *name = ir_get_str(op, "callee", ""), *backend = p->dev->info.backend;
+  const bool routine = op->def->code == T_ROUTINE;
+  const char *what = routine ? "op" : "custom op";
   if (policy == TSR_FALLBACK_ERROR)
-    return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "give the op a source, or allow the fall-back",
-                       "the custom op %s has no kernel for %s", name, backend);
+    return ir_error_at(op, op->loc, TSR_UNSUPPORTED,
+                       routine ? "allow the fall-back to the host" : "give the op a source, or allow the fall-back",
+                       "the %s %s has no kernel for %s", what, name, backend);
   p->n_fallbacks++;
-  trace_add(&p->trace, "custom", "custom_on_host", op, true, "fall-back: %s has no kernel for %s, its CPU kernel runs",
-            name, backend);
+  trace_add(&p->trace, "custom", routine ? "routine_on_host" : "custom_on_host", op, true,
+            "fall-back: %s has no kernel for %s, its CPU kernel runs", name, backend);
   if (policy != TSR_FALLBACK_ALLOW)
-    rt_log(p->ctx, TSR_LOG_WARN,
-           "custom op %s has no kernel for %s: its CPU kernel runs, with copies to and from the host", name, backend);
+    rt_log(p->ctx, TSR_LOG_WARN, "%s %s has no kernel for %s: its CPU kernel runs, with copies to and from the host",
+           what, name, backend);
   return NULL;
 }
 
@@ -242,6 +255,8 @@ tsr_status rt_custom_resolve(tsr_program *p, ir_module *m, tsr_fallback policy, 
     if (prog->def->level != IR_TILE || prog->def->code != T_PROGRAM) continue;
     for (ir_op *op = prog->regions[0]->first, *next; op; op = next) {
       next = op->next;
+      if (op->def->level == IR_TILE && op->def->code == T_ROUTINE && p->dev->caps.dialect != DIALECT_CPU)
+        TSR_TRY(fall_back(p, op, policy));
       if (op->def->level != IR_TILE || op->def->code != T_CUSTOM) continue;
       rt_host_call h;
       ir_op *kernel;
@@ -306,19 +321,22 @@ static tsr_status run_call(tsr_context *c, tsr_device *dev, const rt_custom *x, 
                  *j.why ? j.why : "the custom op's kernel failed");
 }
 
+/* Where a call's tensors are in host memory. */
+static void **data_of(rt_host_call *h, int i) { return h->routine ? &h->routine->tensor[i].data : &h->tensors[i].data; }
+
 /* Operands to host memory: the buffers themselves on the CPU, else copies in the program's staging memory. */
-static tsr_status fetch(tsr_program *p, be_stream *s, const rt_launch *l, tsr_custom_tensor *t) {
+static tsr_status fetch(tsr_program *p, be_stream *s, const rt_launch *l) {
   char *at = p->staging;
   for (int i = 0; i < l->n_bindings; i++) {
     be_range r = p->ranges[l->bindings[i]];
     if (!p->staging) {
       char *base = r.buffer ? p->dev->vt->buffer_map(r.buffer) : NULL;
-      t[i].data = base ? base + r.offset : NULL;
+      *data_of(l->host, i) = base ? base + r.offset : NULL;
       continue;
     }
-    t[i].data = at;
+    *data_of(l->host, i) = at;
+    if (i < l->n_bindings - l->n_outputs && r.bytes) TSR_TRY(p->dev->vt->read(s, r, at));
     at += (r.bytes + 255) & ~(size_t)255;
-    if (i < l->n_bindings - 1 && r.bytes) TSR_TRY(p->dev->vt->read(s, r, t[i].data));
   }
   return p->dev->vt->stream_sync(s, -1);
 }
@@ -326,13 +344,14 @@ static tsr_status fetch(tsr_program *p, be_stream *s, const rt_launch *l, tsr_cu
 tsr_status rt_custom_run(tsr_program *p, be_stream *s, const rt_launch *l, double *ns) {
   rt_host_call *h = l->host;
   int64_t from = ns ? clock_ns() : 0;
-  TSR_TRY(fetch(p, s, l, h->tensors));
-  TSR_TRY(run_call(p->ctx, p->dev, h->custom, &h->call));
-  be_range r = p->ranges[l->bindings[l->n_bindings - 1]];
-  if (p->staging && r.bytes) {
-    TSR_TRY(p->dev->vt->write(s, r, h->call.result->data));
-    TSR_TRY(p->dev->vt->stream_sync(s, -1));
+  TSR_TRY(fetch(p, s, l));
+  if (h->routine) TSR_TRY(h->routine->row->run(h->routine));
+  else TSR_TRY(run_call(p->ctx, p->dev, h->custom, &h->call));
+  for (int i = l->n_bindings - l->n_outputs; i < l->n_bindings && p->staging; i++) {
+    be_range r = p->ranges[l->bindings[i]];
+    if (r.bytes) TSR_TRY(p->dev->vt->write(s, r, *data_of(h, i)));
   }
+  if (p->staging) TSR_TRY(p->dev->vt->stream_sync(s, -1));
   if (ns) *ns = (double)(clock_ns() - from);
   return NULL;
 }

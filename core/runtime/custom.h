@@ -17,6 +17,7 @@ typedef struct rt_host_call {
   tsr_custom_tensor tensors[RT_CUSTOM_OPERANDS + 1]; /* operands, then the result */
   tsr_attr *attrs;
   tsr_custom_call call;
+  struct routine_call *routine; /* of a routine, which has no custom op */
 } rt_host_call;
 
 tsr_custom_tensor rt_custom_tensor(const ir_type *t);

@@ -215,8 +215,11 @@ tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *
  * become launches of it, the others are counted as fall-backs (an error by policy) unless the device is the CPU. */
 /* *changed: where custom ops became launches, which the caller verifies. */
 tsr_status rt_custom_resolve(tsr_program *p, ir_module *tile, tsr_fallback policy, bool *changed);
-/* The call of a target.custom op, in the program's arena. */
+/* The call of a target.custom or target.routine op, in the program's arena. */
 tsr_status rt_custom_bind(tsr_program *p, const ir_op *op, struct rt_host_call **out);
+/* How many tensors a call writes; its kernel family, and operations where they are known. */
+int rt_custom_outputs(const struct rt_host_call *h);
+const char *rt_custom_describe(const struct rt_host_call *h, double *flops);
 /* Runs it between launches of the stream: waits for these, and returns when the result is in its binding. */
 tsr_status rt_custom_run(tsr_program *p, be_stream *s, const rt_launch *l, double *ns);
 /* The oracle's rule for custom ops; user is the context. */

@@ -115,21 +115,23 @@ static int kernel_index(const plan *x, const char *name) {
   return k ? (int)k->scratch - 1 : -1;
 }
 
+static bool is_host_call(const ir_op *o) { return o->def->code == TG_CUSTOM || o->def->code == TG_ROUTINE; }
+
 static tsr_status make_launches(plan *x) {
   tsr_program *p = x->p;
   int n = 0;
-  for (const ir_op *o = x->b->first; o; o = o->next) n += o->def->code == TG_LAUNCH || o->def->code == TG_CUSTOM;
+  for (const ir_op *o = x->b->first; o; o = o->next) n += o->def->code == TG_LAUNCH || is_host_call(o);
   p->launches = arena_array(&p->arena, rt_launch, n + 1);
   if (!p->launches) return st_oom();
   number_kernels(x);
   for (const ir_op *o = x->b->first; o; o = o->next) {
-    if (o->def->code != TG_LAUNCH && o->def->code != TG_CUSTOM) continue;
+    if (o->def->code != TG_LAUNCH && !is_host_call(o)) continue;
     rt_launch *l = &p->launches[p->n_launches++];
-    if (o->def->code == TG_CUSTOM) {
+    if (is_host_call(o)) {
       TSR_TRY(rt_custom_bind(p, o, &l->host));
       l->kernel_index = -1;
       l->kernel = arena_str(&p->arena, ir_get_str(o, "callee", ""));
-      l->n_outputs = 1;
+      l->n_outputs = rt_custom_outputs(l->host);
       if (!l->kernel) return st_oom();
     } else {
       l->kernel_index = kernel_index(x, ir_get_str(o, "kernel", ""));
@@ -295,7 +297,7 @@ static tsr_status describe_kernel(const plan *x, int index, tsr_kernel_info *k) 
 static void describe_host_call(const tsr_program *p, const rt_launch *l, tsr_kernel_info *k) {
   *k = rt_kernel_unknown();
   k->name = l->kernel;
-  k->family = "custom";
+  k->family = rt_custom_describe(l->host, &k->flops);
   for (int i = 0; i < 3; i++) k->grid[i] = k->block[i] = 1;
   for (int s = 0; s < l->n_bindings; s++) k->bytes += (double)p->bindings[l->bindings[s]].bytes;
 }

@@ -156,6 +156,24 @@ static const struct { const char *op, *args, *body;
     {"check_numerics", "%a: tensor<$Rx$Cx$T>", "%r, %n = \"tessera.graph.check_numerics\"(%a)"},
     {"global_norm", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx$T>", "%r = \"tessera.graph.global_norm\"(%a, %b)"},
     {"clip_by_global_norm", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx$T>", "%r, %s, %n = \"tessera.graph.clip_by_global_norm\"(%a, %b)"},
+/* A matrix with 50 added to its diagonal, which small elements leave positive definite. */
+#define DOMINANT \
+  "%i = \"tessera.graph.iota\"() {shape = [$R, $R], axis = 0}\n%j = \"tessera.graph.iota\"() {shape = [$R, $R], axis = 1}\n" \
+  "%e = \"tessera.graph.compare\"(%i, %j) {predicate = \"eq\"}\n%n = \"tessera.graph.cast\"(%e) {dtype = \"$N\"}\n" \
+  "%k = \"tessera.graph.constant\"() {value = dense<50.0> : tensor<$T>}\n%d = \"tessera.graph.mul\"(%n, %k)\n" \
+  "%m = \"tessera.graph.add\"(%a, %d)\n"
+    {"cholesky", "%a: tensor<3x$Rx$Rx$T>", DOMINANT "%r = \"tessera.graph.cholesky\"(%m)"},
+    {"cholesky", "%a: tensor<$Rx$Rx$T>", DOMINANT "%r = \"tessera.graph.cholesky\"(%m) {upper = true}"},
+    {"cholesky", "%a: tensor<$Cx$Rx$Rx$T>", "%r = \"tessera.graph.cholesky\"(%a)"},
+    {"tri_solve", "%a: tensor<$Rx$Rx$T>, %b: tensor<$Rx$Cx$T>", DOMINANT "%r = \"tessera.graph.tri_solve\"(%m, %b)"},
+    {"tri_solve", "%a: tensor<4x$Rx$Rx$T>, %b: tensor<4x$Rx$Cx$T>", DOMINANT "%r = \"tessera.graph.tri_solve\"(%m, %b) {upper = true}"},
+    {"tri_solve", "%a: tensor<$Rx$Rx$T>, %b: tensor<$Rx1x$T>", DOMINANT "%r = \"tessera.graph.tri_solve\"(%m, %b) {transpose = true}"},
+    {"tri_solve", "%a: tensor<$Rx$Rx$T>, %b: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.tri_solve\"(%a, %b) {unit_diagonal = true}"},
+    {"qr", "%a: tensor<$Rx$Cx$T>", "%r, %q = \"tessera.graph.qr\"(%a)"},
+    {"qr", "%a: tensor<3x$Cx$Rx$T>", "%q, %r = \"tessera.graph.qr\"(%a)"},
+    {"svd", "%a: tensor<5x$Rx$Cx$T>", "%r, %s, %v = \"tessera.graph.svd\"(%a)"},
+    {"svd", "%a: tensor<$Cx$Rx$T>", "%u, %r, %v = \"tessera.graph.svd\"(%a)"},
+    {"svd", "%a: tensor<$Cx$Rx$T>", "%u, %s, %r = \"tessera.graph.svd\"(%a)"},
     {"einsum", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx3x$T>", "%r = \"tessera.graph.einsum\"(%a, %b) {equation = \"ij,jk->ki\"}"},
     {"einsum", "%a: tensor<2x$Rx$Cx$T>, %b: tensor<$Cx2x3x$T>, %c: tensor<3x$T>", "%r = \"tessera.graph.einsum\"(%a, %b, %c) {equation = \"bij,jbk,k->bi\"}"},
     {"einsum", "%a: tensor<$Rx$Rx$Cx$T>", "%r = \"tessera.graph.einsum\"(%a) {equation = \"ii...->...i\"}"},

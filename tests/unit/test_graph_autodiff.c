@@ -24,6 +24,11 @@
 #define ZZ Z ", %y: tensor<4xcomplex<f64>>"
 
 /* %0 of the body, of the given type, is weighted with the argument %w and summed. */
+/* 4 on the diagonal of a 3 by 3 matrix. */
+#define EYE \
+  "%eye = \"tessera.graph.constant\"() {value = dense<[[4.0, 0.0, 0.0], [0.0, 4.0, 0.0], [0.0, 0.0, 4.0]]> : " \
+  "tensor<3x3xf64>}\n"
+
 static const struct { const char *op, *args, *body, *type; double lo, hi; } cases[] = {
     {"add", X ", %y: tensor<4xf64>", OP("0", "add", "%x, %y"), "3x4", -1, 1},
     {"sub", X ", %y: tensor<3x1xf64>", OP("0", "sub", "%x, %y"), "3x4", -1, 1},
@@ -175,6 +180,18 @@ static const struct { const char *op, *args, *body, *type; double lo, hi; } case
     {"clip_by_global_norm", XY, "%0, %1, %n = \"tessera.graph.clip_by_global_norm\"(%x, %y) {max_norm = 0.5}\n", "3x4", 0.5, 1},
     {"global_norm", XY, OP("0", "global_norm", "%x, %y"), "", 0.5, 1},
     {"flash_attention with a bias", "%x: tensor<1x1x3x2xf64>, %y: tensor<1x1x3x2xf64>, %z: tensor<3x3xf64>", OP("0", "flash_attention", "%x, %y, %y, %z"), "1x1x3x2", -1, 1},
+    {"tri_solve", "%x: tensor<2x3x3xf64>, %y: tensor<2x3x2xf64>", OP("0", "tri_solve", "%x, %y"), "2x3x2", 0.5, 2},
+    {"tri_solve transposed", "%x: tensor<3x3xf64>, %y: tensor<3x2xf64>", OPA("0", "tri_solve", "%x, %y", "transpose = true"), "3x2", 0.5, 2},
+    {"tri_solve upper", "%x: tensor<3x3xf64>, %y: tensor<3x2xf64>", OPA("0", "tri_solve", "%x, %y", "upper = true"), "3x2", 0.5, 2},
+    {"tri_solve of ones", "%x: tensor<3x3xf64>, %y: tensor<3x1xf64>", OPA("0", "tri_solve", "%x, %y", "upper = true, transpose = true, unit_diagonal = true"), "3x1", 0.5, 2},
+    {"cholesky", "%x: tensor<2x3x3xf64>", EYE OP("a", "add", "%x, %eye") OP("0", "cholesky", "%a"), "2x3x3", -1, 1},
+    {"cholesky upper", "%x: tensor<3x3xf64>", EYE OP("a", "add", "%x, %eye") OPA("0", "cholesky", "%a", "upper = true"), "3x3", -1, 1},
+    {"qr", "%x: tensor<2x4x3xf64>, %y: tensor<4x3xf64>", "%q, %r = \"tessera.graph.qr\"(%x)\n" OP("u", "mul", "%q, %y") OP("v", "matmul", "%u, %r") OP("0", "matmul", "%v, %r"), "2x4x3", -1, 1},
+    {"qr of a wide matrix", "%x: tensor<2x4xf64>, %y: tensor<2x2xf64>", "%q, %r = \"tessera.graph.qr\"(%x)\n" OP("u", "mul", "%q, %y") OP("0", "matmul", "%u, %r"), "2x4", -1, 1},
+    {"qr, its second result alone", "%x: tensor<3x3xf64>", "%q, %0 = \"tessera.graph.qr\"(%x)", "3x3", -1, 1},
+    {"svd", "%x: tensor<4x3xf64>, %y: tensor<4x3xf64>", "%u, %s, %v = \"tessera.graph.svd\"(%x)\n" OP("a", "mul", "%u, %y") OP("b", "mul", "%v, %s") OP("0", "matmul", "%a, %b"), "4x3", -1, 1},
+    {"svd of a wide matrix", "%x: tensor<2x2x4xf64>, %y: tensor<2x4xf64>", "%u, %s, %v = \"tessera.graph.svd\"(%x)\n" OP("a", "mul", "%v, %y") OP("0", "matmul", "%u, %a"), "2x2x4", -1, 1},
+    {"svd, its values alone", "%x: tensor<3x3xf64>", "%u, %0, %v = \"tessera.graph.svd\"(%x)", "3", -1, 1},
     {"flash_attention of heads that share keys", "%x: tensor<1x4x2x2xf64>, %y: tensor<1x2x3x2xf64>, %z: tensor<1x2x3x1xf64>", OPA("0", "flash_attention", "%x, %y, %z", "window = 2, scale = 0.7"), "1x4x2x1", -1, 1},
 };
 

@@ -191,6 +191,11 @@ static const suite_row rows[] = {
     ROW("indexed", "scatter_add", 4096, 1024, TSR_F32),
     ROW("indexed", "scatter_nd", 16384, 768, TSR_F32),
 
+    ROW("linalg", "cholesky", 256, 256, TSR_F32),
+    ROW("linalg", "tri_solve", 256, 256, TSR_F32),
+    ROW("linalg", "qr", 256, 128, TSR_F32),
+    ROW("linalg", "svd", 96, 64, TSR_F32),
+
     MM("gemm", 256, 256, 256, TSR_F32),
     MM("gemm", 512, 512, 512, TSR_F32),
     MM("gemm", 1024, 1024, 1024, TSR_F32),

@@ -48,7 +48,8 @@ graph_kind op_graph_kind(const char *op) {
 }
 
 /* What such a graph of the op has beside its name: attributes, and operands that aren't [m, n], as their dimensions:
- * letters and numbers between blanks. An operand of "#" in front is of indices. */
+ * letters and numbers between blanks. An operand of "#" in front is of indices, of "+" a matrix whose diagonal is
+ * larger than its rows. */
 static const int64_t last = -1, twice[] = {2, 2}, thrice[] = {3, 3}, around[] = {0, 1, 1}, million[] = {1024, 1024};
 #define STEM_PADDING TSR_STRING("padding", "same")
 static const struct op_form {
@@ -88,6 +89,8 @@ static const struct op_form {
     {"scatter", 0, {{0}}, {"m n", "#m n", "m n"}},
     {"scatter_add", 0, {{0}}, {"m n", "#m n", "m n"}},
     {"scatter_nd", 0, {{0}}, {"m n", "#m 1", "m n"}},
+    {"cholesky", 0, {{0}}, {"+n n"}},
+    {"tri_solve", 0, {{0}}, {"+m m", "m n"}},
 };
 
 static const struct op_form *form_of(const char *op) {
@@ -127,11 +130,16 @@ bool op_graph_is_index(const char *op, int operand) {
   return f && *f == '#';
 }
 
+bool op_graph_is_dominant(const char *op, int operand) {
+  const char *f = operand_form(op, operand);
+  return f && *f == '+';
+}
+
 tsr_shape op_graph_operand(const char *op, int operand, tsr_shape s) {
   const char *f = operand_form(op, operand);
   tsr_shape t = {0};
   if (!f || s.rank != 2) return s;
-  for (f += *f == '#'; *f; f += *f == ' ') {
+  for (f += *f == '#' || *f == '+'; *f; f += *f == ' ') {
     const bool letter = *f == 'm' || *f == 'n';
     t.dims[t.rank++] = *f == 'm' ? s.dims[0] : *f == 'n' ? s.dims[1] : atoi(f);
     f += letter ? 1 : strspn(f, "0123456789");

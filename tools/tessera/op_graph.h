@@ -26,5 +26,7 @@ int op_graph_results(const char *op);
 int op_graph_attrs(const char *op, const tsr_attr **out);
 /* Is the operand one of indices (i32, of rows)? And an operand's shape where the graph's is s. */
 bool op_graph_is_index(const char *op, int operand);
+/* Is it a square matrix with a diagonal that is larger than what else a row has? */
+bool op_graph_is_dominant(const char *op, int operand);
 tsr_shape op_graph_operand(const char *op, int operand, tsr_shape s);
 #endif

@@ -93,6 +93,10 @@ typedef enum graph_code {
   G_CHECK_NUMERICS,
   G_GLOBAL_NORM,
   G_CLIP_BY_GLOBAL_NORM,
+  G_TRI_SOLVE,
+  G_CHOLESKY,
+  G_QR,
+  G_SVD,
   G_N_CODES
 } graph_code;
 
@@ -111,6 +115,7 @@ typedef enum graph_kind {
   GRAPH_GATHER,      /* elements of the first operand at coordinates that the second holds: graph_indexed */
   GRAPH_SCATTER,     /* the first operand with the third's elements at such coordinates */
   GRAPH_ATTENTION,   /* two products about a softmax: graph_attention. A composite op with a kernel of its own */
+  GRAPH_ROUTINE,     /* a whole algorithm on matrices: a call of the host (runtime/routine.h) */
   GRAPH_CUSTOM       /* the application's */
 } graph_kind;
 
@@ -119,7 +124,8 @@ typedef struct graph_evaluator graph_evaluator;
 /* Computes at least element `at` (row-major) of op's result in the evaluator. See ir/graph/eval.h. */
 typedef tsr_status (*graph_eval_fn)(graph_evaluator *e, ir_op *op, int64_t at);
 /* Given the gradient of op's result, builds the gradients of its operands: grads[i] stays NULL where there is none.
- * False when out of memory (the builder then has failed set). See ir/graph/ops/adjoint.h. */
+ * False when out of memory (the builder then has failed set). Of an op with several results g is the first one's
+ * gradient, and each result's `data` its own; NULL where it has none. See ir/graph/ops/adjoint.h. */
 typedef bool (*graph_adjoint_fn)(ir_builder *b, ir_op *op, ir_value *grad, ir_value **grads);
 /* Of a composite op whose dimensions are all known: builds what it stands for, out of its operands; results[i] gets
  * what result i is, of the type that inference gave. False when out of memory. */
@@ -129,6 +135,8 @@ typedef int (*graph_axis_fn)(const ir_op *op, int axis);
 /* Of a move that isn't an alias: the operand's elements lie at `offset` and `strides` by its axes; where in the same
  * memory those of the result lie. */
 typedef void (*graph_window_fn)(const ir_op *op, const int64_t *strides, int64_t *offset, int64_t *to);
+/* Of a routine: its floating-point operations on the matrices of one batch entry. */
+typedef double (*graph_work_fn)(const ir_op *op);
 /* Of a copy: the element of the result at which operand number `operand` begins. Asked for all in order: `at` has what
  * the one before was given, zeros at first. */
 typedef void (*graph_start_fn)(const ir_op *op, int operand, int64_t *at);
@@ -184,6 +192,7 @@ typedef struct graph_row {
   int tile_rows;     /* docs/tuning.md, "Default tiles": rows of a block, one a warp; 0: not in that table */
   graph_expand_fn expand; /* of composite ops, whose evaluation, derivative, work and sharding follow from it */
   graph_pairs_fn pairs; /* NULL: takes no complex numbers */
+  graph_work_fn work;   /* of routines, whose leading dimensions are a batch */
 } graph_row;
 
 static inline bool graph_is(const ir_op *op, graph_code c) {

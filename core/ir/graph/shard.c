@@ -100,6 +100,22 @@ static graph_shard of_indexed(const ir_op *op, int operand, int axis, int *to) {
   return SHARD_WHOLE;
 }
 
+/* A routine works on whole matrices: what is before their two dimensions is a batch. An index expression says which
+ * axis of a matrix the routine takes apart, all else being one. */
+static graph_shard of_routine(const ir_op *op, int operand, int axis, int *to) {
+  const int rank = op->operands[operand]->type->rank;
+  *to = axis;
+  if (axis < rank - 2) return SHARD_CARRIES;
+  if (!graph_ext(op)->index) return SHARD_WHOLE;
+  char index[64];
+  int n;
+  graph_index(op, index, sizeof index);
+  const char letter = term_of(index, operand, &n)[axis - (rank - 2)], *end = strchr(index, '-');
+  int uses = 0;
+  for (const char *c = index; c < end; c++) uses += *c == letter;
+  return uses == 1 ? by_index(op, operand, axis, to) : SHARD_WHOLE;
+}
+
 graph_shard graph_shard_of(const ir_op *op, int operand, int axis, int *to) {
   const ir_type *x = op->operands[operand]->type;
   graph_shard s = SHARD_CARRIES;
@@ -115,6 +131,7 @@ graph_shard graph_shard_of(const ir_op *op, int operand, int axis, int *to) {
   case GRAPH_COMPOSITE: return of_composite(op, operand, axis, to);
   case GRAPH_GATHER:
   case GRAPH_SCATTER: s = of_indexed(op, operand, axis, to); break;
+  case GRAPH_ROUTINE: s = of_routine(op, operand, axis, to); break;
   default: return SHARD_WHOLE;
   }
   if (s != SHARD_CARRIES) return s;

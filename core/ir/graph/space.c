@@ -98,5 +98,10 @@ bool graph_space_of(const ir_op *op, graph_space *s) {
   if (known && graph_is_kind(op, GRAPH_GATHER)) s->bytes -= unread(op);
   for (int i = 0; i < s->n && known; i++) s->points *= (double)s->extent[i];
   s->flops = graph_ext(op)->per_point * s->points;
+  if (known && graph_ext(op)->work) {
+    const ir_type *x = op->operands[0]->type;
+    s->flops = graph_ext(op)->work(op);
+    for (int i = 0; i < x->rank - 2; i++) s->flops *= (double)x->dims[i];
+  }
   return known && (!graph_is_composite(op) || add_flops(op, s));
 }

@@ -30,6 +30,7 @@ typedef enum target_code {
   TG_ALIAS,
   TG_LAUNCH,
   TG_CUSTOM,
+  TG_ROUTINE,
   TG_RETURN,
   TG_KERNEL,
   TG_CONST,

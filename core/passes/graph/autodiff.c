@@ -44,9 +44,10 @@ static bool collect(ir_builder *b, ir_value *v, ir_value *g) {
 }
 
 static tsr_status step_back(ir_builder *b, ir_op *op, const grad_request *q) {
-  ir_value *g = op->n_results == 1 ? op->results[0]->data : NULL, **grads;
-  if (op->n_results == 0) return NULL;
-  if (op->n_results == 1 && (!g || !op->results[0]->scratch)) return NULL;
+  ir_value *g = op->n_results ? op->results[0]->data : NULL, **grads;
+  bool wanted = false;
+  for (int i = 0; i < op->n_results; i++) wanted |= op->results[i]->data && op->results[i]->scratch;
+  if (!wanted) return NULL;
   const graph_row *row = graph_ext(op);
   bool custom = graph_is_kind(op, GRAPH_CUSTOM) && q->custom;
   if (!custom && (!row || !row->adjoint))

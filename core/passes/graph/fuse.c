@@ -53,6 +53,7 @@ static sched_family family_of(const ir_op *op) {
   case GRAPH_GATHER: return FAMILY_GATHER;
   case GRAPH_SCATTER: return FAMILY_SCATTER;
   case GRAPH_CUSTOM: return FAMILY_CUSTOM;
+  case GRAPH_ROUTINE: return FAMILY_ROUTINE;
   case GRAPH_ATTENTION: return FAMILY_ATTENTION;
   case GRAPH_REDUCTION:
   case GRAPH_NORM: return FAMILY_ROW;
@@ -236,7 +237,7 @@ static const char *check(graph_groups *g, int p, int c, const ir_op *op, const i
   bool row = has_space(a, SPACE_ROWS) || has_space(b, SPACE_ROWS), product = a->contraction || b->contraction;
   *rule = FUSE_ELEMENTWISE;
   if (kernel_family(a->family)->fuses == FUSES_ALONE || kernel_family(b->family)->fuses == FUSES_ALONE)
-    return "concat, pad, gathers, scatters, attention and custom ops have kernels of their own";
+    return "concat, pad, gathers, scatters, attention, routines and custom ops have kernels of their own";
   if (product) *rule = row ? FUSE_ROW : b->contraction == op ? FUSE_MATMUL_PROLOGUE : FUSE_MATMUL_EPILOGUE;
   if (a->contraction && b->contraction) return "a kernel holds one contraction";
   if (product && (a->has_index || b->has_index)) return "a product's tile doesn't know where its elements stand";
@@ -283,7 +284,8 @@ static bool repeats_matrix(const ir_op *view) {
 static void note_users(graph_groups *g) {
   for (int at = g->n_ops - 1; at >= 0; at--) {
     const ir_op *user = g->ops[at];
-    bool order = graph_is(user, G_RETURN) || graph_is_alias(user) || graph_is_kind(user, GRAPH_CUSTOM);
+    bool order =
+        graph_is(user, G_RETURN) || graph_is_alias(user) || kernel_family(family_of(user))->space == SPACE_CALL;
     bool product = graph_is_kind(user, GRAPH_CONTRACTION),
          through = user->def->flags & IR_ELEMENTWISE && g->notes[at].feeds_product;
     bool tensor = order || product || kernel_family(family_of(user))->fuses == FUSES_ALONE ||

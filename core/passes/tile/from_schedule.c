@@ -189,22 +189,37 @@ static const ir_type *stream_k_type(ir_module *m, const ir_op *src, const tsr_ca
   return o ? mm_stream_k_type(m, o, caps, p) : NULL;
 }
 
-/* A custom op is a step of the program: what it becomes depends on what the application registered. */
-static tsr_status lower_custom(const ir_op *src, ir_builder *program, ir_value *const *operands) {
+/* A custom op or a routine is a step of the program: what a custom op becomes depends on what the application
+ * registered. */
+static tsr_status lower_call(const ir_op *src, ir_builder *program, ir_value *const *operands) {
   const ir_block *body = src->regions[0];
   const ir_op *op = body->first, *yield = body->last;
   while (op && op->def->level == IR_SCHEDULE && op != yield) op = op->next; /* primitives */
-  bool alone = graph_is_kind(op, GRAPH_CUSTOM) && op->next == yield && yield->n_operands == 1 &&
-               yield->operands[0] == op->results[0] && op->n_operands < 64;
+  const bool routine = graph_is_kind(op, GRAPH_ROUTINE);
+  bool alone = (routine || graph_is_kind(op, GRAPH_CUSTOM)) && op->next == yield && op->n_operands < 32;
   ir_value *v[64];
   for (int i = 0; alone && i < op->n_operands; i++) {
     alone = op->operands[i]->owner == body;
     if (alone) v[i] = operands[op->operands[i]->index];
   }
-  if (!alone) return ir_error(src, NULL, "a kernel of family custom holds one custom op on the kernel's arguments");
-  v[op->n_operands] = operands[src->n_operands];
-  ir_op *c = ir_build0(program, "tessera.tile.custom", op->n_operands + 1, v);
-  return c && ir_attrs_copy(c, op) ? NULL : st_oom();
+  for (int i = 0; alone && i < yield->n_operands; i++) alone = yield->operands[i]->def == op;
+  if (!alone || op->n_results > 32)
+    return ir_error(src, NULL, "a kernel of family %s holds one such op on the kernel's arguments",
+                    ir_get_str(src, "family", ""));
+  for (int i = 0; i < op->n_results; i++) { /* what nothing reads is written all the same */
+    ir_value **to = &v[op->n_operands + i];
+    *to = NULL;
+    for (int k = 0; k < yield->n_operands; k++)
+      if (yield->operands[k] == op->results[i]) *to = operands[src->n_operands + k];
+    if (!*to &&
+        !(*to = ir_build1(program, "tessera.tile.buffer", ir_type_get(program->m, op->results[i]->type), 0, NULL)))
+      return st_oom();
+  }
+  ir_op *c =
+      ir_build0(program, routine ? "tessera.tile.routine" : "tessera.tile.custom", op->n_operands + op->n_results, v);
+  if (!c || !ir_attrs_copy(c, op)) return st_oom();
+  if (!routine) return NULL;
+  return ir_set_attr(c, "callee", ir_attr_str(program->m, strrchr(op->def->name, '.') + 1)) ? NULL : st_oom();
 }
 
 /* operands: the kernel's inputs, then its result buffers. A kernel that equals an earlier one is one more launch of
@@ -216,7 +231,7 @@ static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top,
   own.policy = ir_get_str(src, "policy", opts->policy);
   const char *name = ir_get_str(src, "sym_name", ""), *equal;
   int n = src->n_operands, results = src->n_results;
-  if (kernel_family(sched_family_of(src))->space == SPACE_CALL) return lower_custom(src, program, operands);
+  if (kernel_family(sched_family_of(src))->space == SPACE_CALL) return lower_call(src, program, operands);
   sched_read(src, &k.params);
   TSR_TRY(seen_before(seen, k.m, src, &equal));
   if (equal) name = equal;
