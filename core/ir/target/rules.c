@@ -7,6 +7,7 @@
 #include "core/base/dtype.h"
 #include "core/base/int_math.h"
 #include "core/device/matrix_instr.h"
+#include "core/ir/target/fold.h"
 #include "core/ir/target/target.h"
 #include "core/ir/tile/rules.h"
 
@@ -79,16 +80,6 @@ tsr_status target_verify_cluster_store(const ir_op *op) {
   return NULL;
 }
 
-/* A known index; false: not one. */
-static bool const_index(const ir_value *v, int64_t *out) {
-  const ir_attr *a = v->def && v->def->def->code == TG_CONST && v->def->def->level == IR_TARGET &&
-                             v->type->kind == IR_T_INDEX
-                         ? ir_get_attr(v->def, "value")
-                         : NULL;
-  if (a && a->kind == IR_A_INT) *out = a->u.i;
-  return a && a->kind == IR_A_INT;
-}
-
 /* The kernel around op; NULL: it stands in none yet. */
 static const ir_op *kernel_of(const ir_op *op) {
   while (op && op->def->code != TG_KERNEL) op = op->parent ? op->parent->parent : NULL;
@@ -104,7 +95,7 @@ static int64_t most_index(const ir_op *op) {
 
 tsr_status target_verify_const(const ir_op *op) {
   int64_t v, most;
-  if (!const_index(op->results[0], &v) || v == (int32_t)v) return NULL;
+  if (!target_index_const(op->results[0], &v) || v == (int32_t)v) return NULL;
   if (v > (most = most_index(op)) || v < -most - 1)
     return ir_error(op, "set the kernel's wide_index", "index %lld does not fit 32 bits", (long long)v);
   return NULL;
@@ -114,10 +105,10 @@ tsr_status target_verify_const(const ir_op *op) {
 tsr_status target_verify_for(const ir_op *op) {
   int64_t from, to, step, end;
   const ir_op *k = kernel_of(op);
-  if (!k || !strcmp(ir_get_str(k, "dialect", ""), "cpu") || !const_index(op->operands[2], &step)) return NULL;
+  if (!k || !strcmp(ir_get_str(k, "dialect", ""), "cpu") || !target_index_const(op->operands[2], &step)) return NULL;
   if (step < 1) return ir_error(op, NULL, "step %lld: it must be positive", (long long)step);
-  if (!const_index(op->operands[1], &to)) return NULL;
-  const bool ends = const_index(op->operands[0], &from) ? loop_end(from, to, step, &end)
+  if (!target_index_const(op->operands[1], &to)) return NULL;
+  const bool ends = target_index_const(op->operands[0], &from) ? loop_end(from, to, step, &end)
                                                         : !__builtin_add_overflow(to, step - 1, &end);
   if (!ends || end > most_index(op))
     return ir_error(op, "end it earlier, or take smaller steps", "the counter leaves the range of an index");
@@ -264,7 +255,7 @@ tsr_status target_verify_get(const ir_op *op) {
   const int64_t n = v->kind == IR_T_VECTOR ? v->dims[0] : 1, count = ir_type_count(a);
   int64_t at;
   if (v->dtype != a->dtype) return ir_error(op, "cast it", "element types differ");
-  if (const_index(op->operands[set + 1], &at) && (at < 0 || n > count || at > count - n))
+  if (target_index_const(op->operands[set + 1], &at) && (at < 0 || n > count || at > count - n))
     return ir_error(op, NULL, "element %lld of an array of %lld", (long long)at, (long long)count);
   return NULL;
 }

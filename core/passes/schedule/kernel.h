@@ -23,7 +23,7 @@ const char *sched_policy(const ir_op *kernel, const char *otherwise);
 int64_t sched_shared_bytes(const ir_op *kernel, const sched_params *p);
 /* Elements of a row that each thread of a GPU's block can hold. */
 enum { SCHED_MOST_PER_THREAD = 64 };
-/* Of this kernel's: fewer where it has several results, as rows that a norm reads then stay until the end, and a cluster
- * can hold what a block can't. */
+/* Of this kernel's: fewer where it has several results, as rows that a norm reads then stay until the end, and a
+ * cluster can hold what a block can't. */
 int64_t sched_held_per_thread(const ir_op *kernel, const tsr_caps *c);
 #endif

@@ -26,13 +26,6 @@ static bool any_null(simt *c, int code, int n, ir_value *const *v) {
   return c->b.failed;
 }
 
-bool sx_const(const ir_value *v, int64_t *out) {
-  if (!v || !v->def || v->def->def->code != TG_CONST || v->def->def->level != IR_TARGET || v->type->kind != IR_T_INDEX)
-    return false;
-  *out = ir_get_int(v->def, "value", 0);
-  return true;
-}
-
 /* ---- constants: once per kernel, before everything else ---------------------------------------------------------- */
 
 static bool is_constant(const ir_value *v, const ir_type *type, bool is_int, int64_t i, double f) {
@@ -149,15 +142,31 @@ static bool is_index_op(const ir_value *v, int code) {
   return v->def && v->def->def->level == IR_TARGET && v->def->def->code == code && v->type->kind == IR_T_INDEX;
 }
 
+/* NULL: it is the operation itself. */
+static ir_value *folded(simt *c, int code, ir_value *a, ir_value *b) {
+  const target_folded f = target_fold(code, a, b);
+  switch (f.kind) {
+  case FOLD_FIRST: return a;
+  case FOLD_SECOND: return b;
+  case FOLD_NUMBER: return sx_int(c, f.number);
+  case FOLD_OTHER: return two(c, f.code, a, sx_int(c, f.number));
+  default: return NULL;
+  }
+}
+
+static ir_value *simple(simt *c, int code, ir_value *a, ir_value *b) {
+  if (any_null(c, code, 2, (ir_value *[]){a, b})) return NULL;
+  ir_value *v = folded(c, code, a, b);
+  return v ? v : two(c, code, a, b);
+}
+
 ir_value *sx_add(simt *c, ir_value *a, ir_value *b) {
   int64_t x, y, z;
+  ir_value *v;
   if (any_null(c, SC_ADD, 2, (ir_value *[]){a, b})) return NULL;
-  if (sx_const(a, &x)) {
-    if (sx_const(b, &y)) return sx_int(c, wrap_add(x, y));
-    return sx_add(c, b, a);
-  }
+  if ((v = folded(c, SC_ADD, a, b))) return v;
+  if (sx_const(a, &x)) return sx_add(c, b, a);
   if (sx_const(b, &y)) {
-    if (!y) return a;
     if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z))
       return sx_add(c, a->def->operands[0], sx_int(c, wrap_add(y, z)));
     return two(c, SC_ADD, a, b);
@@ -171,23 +180,21 @@ ir_value *sx_add(simt *c, ir_value *a, ir_value *b) {
 }
 
 ir_value *sx_sub(simt *c, ir_value *a, ir_value *b) {
-  int64_t x, y;
+  int64_t y;
+  ir_value *v;
   if (any_null(c, SC_SUB, 2, (ir_value *[]){a, b})) return NULL;
   if (a == b && a->type->kind == IR_T_INDEX) return sx_int(c, 0);
-  if (sx_const(b, &y)) return sx_const(a, &x) ? sx_int(c, wrap_sub(x, y)) : sx_add(c, a, sx_int(c, wrap_sub(0, y)));
-  return two(c, SC_SUB, a, b);
+  if ((v = folded(c, SC_SUB, a, b))) return v;
+  return sx_const(b, &y) ? sx_add(c, a, sx_int(c, wrap_sub(0, y))) : two(c, SC_SUB, a, b);
 }
 
 ir_value *sx_mul(simt *c, ir_value *a, ir_value *b) {
   int64_t x, y, z;
+  ir_value *v;
   if (any_null(c, SC_MUL, 2, (ir_value *[]){a, b})) return NULL;
-  if (sx_const(a, &x)) {
-    if (sx_const(b, &y)) return sx_int(c, wrap_mul(x, y));
-    return sx_mul(c, b, a);
-  }
+  if ((v = folded(c, SC_MUL, a, b))) return v;
+  if (sx_const(a, &x)) return sx_mul(c, b, a);
   if (sx_const(b, &y)) {
-    if (y == 0) return sx_int(c, 0);
-    if (y == 1) return a;
     if (is_index_op(a, SC_ADD) && sx_const(a->def->operands[1], &z))
       return sx_add(c, sx_mul(c, a->def->operands[0], b), sx_int(c, wrap_mul(y, z)));
     if (is_index_op(a, SC_MUL) && sx_const(a->def->operands[1], &z))
@@ -196,41 +203,9 @@ ir_value *sx_mul(simt *c, ir_value *a, ir_value *b) {
   return two(c, SC_MUL, a, b);
 }
 
-static int log2_of(int64_t v) {
-  int n = 0;
-  if (v < 1 || (v & (v - 1))) return -1;
-  while (v >>= 1) n++;
-  return n;
-}
-
-ir_value *sx_div(simt *c, ir_value *a, ir_value *b) {
-  int64_t x, y;
-  if (any_null(c, SC_DIV, 2, (ir_value *[]){a, b})) return NULL;
-  if (sx_const(b, &y)) {
-    if (y == 1) return a;
-    if (sx_const(a, &x)) return sx_int(c, y == -1 ? wrap_sub(0, x) : y ? x / y : 0);
-    if (log2_of(y) > 0) return two(c, SC_SHR, a, sx_int(c, log2_of(y)));
-  }
-  return two(c, SC_DIV, a, b);
-}
-
-ir_value *sx_rem(simt *c, ir_value *a, ir_value *b) {
-  int64_t x, y;
-  if (any_null(c, SC_REM, 2, (ir_value *[]){a, b})) return NULL;
-  if (sx_const(b, &y)) {
-    if (y == 1) return sx_int(c, 0);
-    if (sx_const(a, &x)) return sx_int(c, y && y != -1 ? x % y : 0);
-    if (log2_of(y) > 0) return two(c, SC_AND, a, sx_int(c, y - 1));
-  }
-  return two(c, SC_REM, a, b);
-}
-
-ir_value *sx_min(simt *c, ir_value *a, ir_value *b) {
-  int64_t x, y;
-  if (a && a == b) return a;
-  if (sx_const(a, &x) && sx_const(b, &y)) return sx_int(c, x < y ? x : y);
-  return two(c, SC_MIN, a, b);
-}
+ir_value *sx_div(simt *c, ir_value *a, ir_value *b) { return simple(c, SC_DIV, a, b); }
+ir_value *sx_rem(simt *c, ir_value *a, ir_value *b) { return simple(c, SC_REM, a, b); }
+ir_value *sx_min(simt *c, ir_value *a, ir_value *b) { return a && a == b ? a : simple(c, SC_MIN, a, b); }
 
 ir_value *sx_addi(simt *c, ir_value *a, int64_t k) { return k ? sx_add(c, a, sx_int(c, k)) : a; }
 ir_value *sx_muli(simt *c, ir_value *a, int64_t k) { return sx_mul(c, a, sx_int(c, k)); }

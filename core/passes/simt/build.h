@@ -1,6 +1,7 @@
 /* core/passes/simt/build.h - building simplified, value-numbered code at the insertion point. */
 #ifndef CORE_PASSES_SIMT_BUILD_H
 #define CORE_PASSES_SIMT_BUILD_H
+#include "core/ir/target/fold.h"
 #include "core/passes/simt/state.h"
 
 /* All return NULL after out of memory, and accept NULL operands then; c->b.failed is sticky. */
@@ -11,7 +12,7 @@ ir_value *sx_int(simt *c, int64_t v);                                           
 ir_value *sx_num(simt *c, tsr_dtype t, double v);
 /* The attribute `value` of op as a number of type t: integers exactly, wrapped. */
 ir_value *sx_value(simt *c, tsr_dtype t, const ir_op *op);
-bool sx_const(const ir_value *v, int64_t *out);
+static inline bool sx_const(const ir_value *v, int64_t *out) { return target_index_const(v, out); }
 ir_value *sx_add(simt *c, ir_value *a, ir_value *b);
 ir_value *sx_sub(simt *c, ir_value *a, ir_value *b);
 ir_value *sx_mul(simt *c, ir_value *a, ir_value *b);

@@ -1,4 +1,4 @@
-/* core/passes/simt/cluster.c - a tile shared by the blocks of a cluster (sm_90 and later): where it stands in simt/simt.h.
+/* core/passes/simt/cluster.c - a tile shared by the blocks of a cluster (sm_90): where it stands in simt/simt.h.
  * A block says at its start that it runs and waits for the others' word only before its first store to them; each later
  * exchange has memory of its own, so that one cluster barrier an exchange is enough. */
 #include "core/passes/simt/access.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/ir/target/fold.h"
 
 #define NAME(s) "tessera.target." s
 
@@ -56,74 +57,28 @@ ir_value *tg_constant(tgb *t, tsr_dtype d, const ir_op *op) {
   return r;
 }
 
-static bool tg_known(const ir_value *v, int64_t *out) {
-  if (!v || !v->def || v->def->def->code != TG_CONST || v->type->kind != IR_T_INDEX) return false;
-  *out = ir_get_int(v->def, "value", 0);
-  return true;
+static ir_value *two(tgb *t, int code, ir_value *a, ir_value *b) {
+  return tg_value(t, ir_row(IR_TARGET, (size_t)code)->name, a ? a->type : NULL, TG_V(a, b));
 }
 
-static ir_value *two(tgb *t, const char *name, ir_value *a, ir_value *b) {
-  return tg_value(t, name, a ? a->type : NULL, TG_V(a, b));
-}
-
-ir_value *tg_add(tgb *t, ir_value *a, ir_value *b) {
-  int64_t x, y;
-  bool ka = tg_known(a, &x), kb = tg_known(b, &y);
-  if (ka && kb) return tg_index(t, x + y);
-  if (ka && !x) return b;
-  if (kb && !y) return a;
-  return two(t, NAME("add"), a, b);
-}
-ir_value *tg_sub(tgb *t, ir_value *a, ir_value *b) {
-  int64_t x, y;
-  if (tg_known(b, &y)) return tg_known(a, &x) ? tg_index(t, x - y) : y ? two(t, NAME("sub"), a, b) : a;
-  return two(t, NAME("sub"), a, b);
-}
-ir_value *tg_mul(tgb *t, ir_value *a, ir_value *b) {
-  int64_t x, y;
-  bool ka = tg_known(a, &x), kb = tg_known(b, &y);
-  if (ka && kb) return tg_index(t, x * y);
-  if ((ka && !x) || (kb && !y)) return tg_index(t, 0);
-  if (ka && x == 1) return b;
-  if (kb && y == 1) return a;
-  return two(t, NAME("mul"), a, b);
-}
-
-static int log2_of(int64_t v) {
-  int n = 0;
-  if (v < 1 || (v & (v - 1))) return -1;
-  while (v >>= 1) n++;
-  return n;
-}
-
-ir_value *tg_div(tgb *t, ir_value *a, ir_value *b) {
-  int64_t x, y;
-  if (tg_known(b, &y) && y > 0) {
-    if (y == 1) return a;
-    if (tg_known(a, &x)) return tg_index(t, x / y);
-    if (log2_of(y) > 0) return two(t, NAME("shr"), a, tg_index(t, log2_of(y)));
+static ir_value *folded(tgb *t, int code, ir_value *a, ir_value *b) {
+  const target_folded f = target_fold(code, a, b);
+  switch (f.kind) {
+  case FOLD_FIRST: return a;
+  case FOLD_SECOND: return b;
+  case FOLD_NUMBER: return tg_index(t, f.number);
+  case FOLD_OTHER: return two(t, f.code, a, tg_index(t, f.number));
+  default: return two(t, code, a, b);
   }
-  return two(t, NAME("div"), a, b);
 }
-ir_value *tg_rem(tgb *t, ir_value *a, ir_value *b) {
-  int64_t x, y;
-  if (tg_known(b, &y) && y > 0) {
-    if (y == 1) return tg_index(t, 0);
-    if (tg_known(a, &x)) return tg_index(t, x % y);
-    if (log2_of(y) > 0) return two(t, NAME("and"), a, tg_index(t, y - 1));
-  }
-  return two(t, NAME("rem"), a, b);
-}
-ir_value *tg_min(tgb *t, ir_value *a, ir_value *b) {
-  int64_t x, y;
-  if (tg_known(a, &x) && tg_known(b, &y)) return tg_index(t, x < y ? x : y);
-  return two(t, NAME("min"), a, b);
-}
-ir_value *tg_xor(tgb *t, ir_value *a, ir_value *b) {
-  int64_t x, y;
-  if (tg_known(a, &x) && tg_known(b, &y)) return tg_index(t, x ^ y);
-  return two(t, NAME("xor"), a, b);
-}
+
+ir_value *tg_add(tgb *t, ir_value *a, ir_value *b) { return folded(t, SC_ADD, a, b); }
+ir_value *tg_sub(tgb *t, ir_value *a, ir_value *b) { return folded(t, SC_SUB, a, b); }
+ir_value *tg_mul(tgb *t, ir_value *a, ir_value *b) { return folded(t, SC_MUL, a, b); }
+ir_value *tg_div(tgb *t, ir_value *a, ir_value *b) { return folded(t, SC_DIV, a, b); }
+ir_value *tg_rem(tgb *t, ir_value *a, ir_value *b) { return folded(t, SC_REM, a, b); }
+ir_value *tg_min(tgb *t, ir_value *a, ir_value *b) { return folded(t, SC_MIN, a, b); }
+ir_value *tg_xor(tgb *t, ir_value *a, ir_value *b) { return folded(t, SC_XOR, a, b); }
 ir_value *tg_addi(tgb *t, ir_value *a, int64_t k) { return tg_add(t, a, tg_index(t, k)); }
 ir_value *tg_muli(tgb *t, ir_value *a, int64_t k) { return tg_mul(t, a, tg_index(t, k)); }
 ir_value *tg_divi(tgb *t, ir_value *a, int64_t k) { return tg_div(t, a, tg_index(t, k)); }
