@@ -55,8 +55,9 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT TSR_SANITIZE AND NOT CMAKE_CROSSC
   # ops of Tile IR and the rules of Target IR 0.05 MB. 44 more ops of Graph IR (rows with their help, formulas and
   # expansions of scalar functions, gathers and scatters) took 0.06 MB; no object of them has more than 12 KB. Complex
   # numbers (6 ops, 24 that take them too, their oracle, their parts) took 0.02 MB,
-  # attention (op, rule, kernel, schedule) as much, pooling and lost rows that are read anew 0.01 MB each.
+  # attention (op, rule, kernel, schedule) as much, pooling and lost rows that are read anew 0.01 MB each, what runs
+  # along an axis or orders its elements, and experts, 0.03 MB.
   # With gcc 12, and 4 % for newer compilers: gcc 14 writes 2 % more.
-  tsr_package_test(size_cpu size.sh 2560000 -DTSR_VULKAN=OFF -DTSR_CUDA=OFF -DTSR_HIP=OFF)
-  tsr_package_test(size_cpu_vulkan size.sh 3100000 -DTSR_VULKAN=ON -DTSR_CUDA=OFF -DTSR_HIP=OFF)
+  tsr_package_test(size_cpu size.sh 2590000 -DTSR_VULKAN=OFF -DTSR_CUDA=OFF -DTSR_HIP=OFF)
+  tsr_package_test(size_cpu_vulkan size.sh 3130000 -DTSR_VULKAN=ON -DTSR_CUDA=OFF -DTSR_HIP=OFF)
 endif()

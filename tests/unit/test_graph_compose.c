@@ -150,6 +150,44 @@ static const struct meaning {
     {"%a: tensor<1x1x3x3xf64>", OPA("0", "average_pool", "%a", "kernel = [2, 2], padding = \"same\""), "1x1x3x3xf64", {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, {3, 4, 4.5, 6, 7, 7.5, 7.5, 8.5, 9}},
     {"%a: tensor<1x2x1x1x2xf64>", OPA("0", "average_pool", "%a", "layout = \"nhwc\""), "1x1x1x1x2xf64", {{1, 2, 3, 4}}, {2, 3}},
     {"%a: tensor<1x1x0x3xf64>", OPA("0", "average_pool", "%a", "kernel = [2, 2], padding = \"same\""), "1x1x0x3xf64", {{0}}, {0}},
+    /* along an axis: what is before, NaN, infinity, wrapping; the first or last extreme; NaN is the greatest */
+    {"%a: tensor<2x3xf64>", OP("0", "cumsum", "%a"), "2x3xf64", {{1, 2, 3, INF, -INF, 5}}, {1, 3, 6, INF, NAN, NAN}},
+    {"%a: tensor<3x2xf64>", OPA("0", "cumsum", "%a", "axis = 0, exclusive = true"), "3x2xf64", {{1, 2, 3, NAN, 5, 6}}, {0, 0, 1, 2, 4, NAN}},
+    {"%a: tensor<4xui8>", OPA("0", "cumsum", "%a", "reverse = true"), "4xui8", {{1, 100, 100, 100}}, {45, 44, 200, 100}},
+    {"%a: tensor<4xf64>", OPA("0", "cumsum", "%a", "reverse = true, exclusive = true"), "4xf64", {{1, 2, 3, 4}}, {9, 7, 4, 0}},
+    {"%a: tensor<0x3xf64>", OPA("0", "cumsum", "%a", "axis = 0"), "0x3xf64", {{0}}, {0}},
+    {"", OPA("a", "iota", "", "shape = [2000], dtype = \"f64\"") OP("b", "cumsum", "%a") OPA("0", "slice", "%b", "starts = [31], sizes = [4], strides = [600]"), "4xf64", {{0}}, {496, 199396, 758296, 1677196}},
+    {"%a: tensor<4xf64>", OP("0", "cumprod", "%a"), "4xf64", {{2, -3, 0, 5}}, {2, -6, 0, 0}},
+    {"%a: tensor<4xi8>", OPA("0", "cumprod", "%a", "exclusive = true"), "4xi8", {{100, 2, 3, 9}}, {1, 100, -56, 88}},
+    {"%a: tensor<5xf64>", "%0, %n = \"tessera.graph.nonzero\"(%a) {size = 4}\n", "1x4xi32", {{0, 3, -0.0, NAN, 1}}, {1, 3, 4, -1}},
+    {"%a: tensor<2x3xi1>", "%0, %n = \"tessera.graph.nonzero\"(%a) {size = 2, dtype = \"i64\"}\n", "2x2xi64", {{0, 0, 1, 1, 0, 1}}, {0, 1, 2, 0}},
+    {"%a: tensor<2x3xi1>", "%n, %0 = \"tessera.graph.nonzero\"(%a) {size = 2}\n", "i32", {{0, 0, 1, 1, 0, 1}}, {3}},
+    {"%a: tensor<0x3xi8>", "%0, %n = \"tessera.graph.nonzero\"(%a) {size = 1, fill = 7}\n", "2x1xi32", {{0}}, {7, 7}},
+    {"", OPA("a", "iota", "", "shape = [9000]") OPA("c", "constant", "", "value = dense<1499> : tensor<i32>") OP("d", "rem", "%a, %c") OPA("e", "compare", "%d, %c", "predicate = \"eq\"") OPA("f", "compare", "%d, %a", "predicate = \"ne\"") OP("g", "or", "%e, %f") "%h, %n = \"tessera.graph.nonzero\"(%g) {size = 8000}\n" OPA("0", "slice", "%h", "starts = [0, 0], sizes = [1, 3], strides = [1, 3750]"), "1x3xi32", {{0}}, {1499, 5249, 8999}},
+    {"%a: tensor<2x4xf64>", OP("0", "argmax", "%a"), "2xi32", {{1, 5, 5, 2, -INF, NAN, INF, NAN}}, {1, 1}},
+    {"%a: tensor<2x4xf64>", OPA("0", "argmax", "%a", "select_last_index = true, keepdims = true"), "2x1xi32", {{1, 5, 5, 2, -INF, NAN, INF, NAN}}, {2, 3}},
+    {"%a: tensor<2x3xi64>", OPA("0", "argmin", "%a", "axis = 0, dtype = \"i64\""), "3xi64", {{1, 5, -3, 1, 4, -3}}, {0, 1, 0}},
+    {"%a: tensor<3xf64>", OP("0", "argmin", "%a"), "i32", {{-INF, NAN, -INF}}, {1}},
+    {"%a: tensor<1x6xf64>", "%0, %i = \"tessera.graph.topk\"(%a) {k = 4}\n", "1x4xf64", {{3, NAN, -1, 7, INF, 3}}, {NAN, INF, 7, 3}},
+    {"%a: tensor<1x6xf64>", "%v, %0 = \"tessera.graph.topk\"(%a) {k = 5}\n", "1x5xi32", {{3, NAN, -1, 7, NAN, 3}}, {1, 4, 3, 0, 5}},
+    {"%a: tensor<1x6xf64>", "%v, %0 = \"tessera.graph.topk\"(%a) {k = 3, largest = false}\n", "1x3xi32", {{0, NAN, -INF, -0.0, NAN, -INF}}, {2, 5, 0}},
+    {"%a: tensor<3x2xi8>", "%v, %0 = \"tessera.graph.topk\"(%a) {k = 1, axis = 0, dtype = \"i64\"}\n", "1x2xi64", {{-128, 3, 127, 3, -5, 2}}, {1, 0}},
+    {"%a: tensor<2x0xf64>", "%0, %i = \"tessera.graph.topk\"(%a) {k = 0}\n", "2x0xf64", {{0}}, {0}},
+    {"%a: tensor<6xf64>", "%0, %i = \"tessera.graph.sort\"(%a)\n", "6xf64", {{3, NAN, -1, INF, -INF, 3}}, {-INF, -1, 3, 3, INF, NAN}},
+    {"%a: tensor<6xf64>", "%v, %0 = \"tessera.graph.sort\"(%a) {descending = true}\n", "6xi32", {{3, NAN, -0.0, NAN, 0, 3}}, {1, 3, 0, 5, 2, 4}},
+    {"%a: tensor<2x3xi64>", "%0, %i = \"tessera.graph.sort\"(%a) {axis = 0, descending = true}\n", "2x3xi64", {{1, 5, -3, 2, 4, -2}}, {2, 5, -2, 1, 4, -3}},
+    {"%a: tensor<6xui8>", "%v, %0 = \"tessera.graph.sort\"(%a)\n", "6xi32", {{255, 1, 0, 255, 1, 0}}, {2, 5, 1, 4, 0, 3}},
+    /* experts: what is first has room, a masked expert none; rows behind all groups are zeros */
+    {"%a: tensor<3x3xf64>", "%w, %0, %s, %c = \"tessera.graph.router\"(%a)\n", "3x2xi32", {{1, 2, 0, 5, 5, -INF, NAN, 0, 1}}, {1, 0, 0, 1, 0, 2}},
+    {"%a: tensor<3x3xf64>", "%w, %e, %0, %c = \"tessera.graph.router\"(%a)\n", "3x2xi32", {{1, 2, 0, 5, 5, -INF, 7, 0, 1}}, {3, 2, 0, 4, 1, 5}},
+    {"%a: tensor<3x3xf64>", "%w, %e, %0, %c = \"tessera.graph.router\"(%a) {capacity = 1}\n", "3x2xi32", {{1, 2, 0, 5, 5, -INF, 7, 0, 1}}, {1, 3, 0, 3, 3, 2}},
+    {"%a: tensor<3x3xf64>", "%w, %e, %s, %0 = \"tessera.graph.router\"(%a) {capacity = 2}\n", "3xi32", {{1, 2, 0, 5, 5, -INF, 7, 0, 1}}, {2, 2, 1}},
+    {"%a: tensor<3x2xf64>", "%0, %e, %s, %c = \"tessera.graph.router\"(%a)\n", "3x2xf64", {{3, 3, 9, -INF, -INF, -INF}}, {0.5, 0.5, 1, 0, 0, 0}},
+    {"%a: tensor<2x3xf64>", "%0, %e, %s, %c = \"tessera.graph.router\"(%a) {k = 1, capacity = 1, softmax = \"all\"}\n", "2x1xf64", {{3, 3, -INF, 4, 4, -INF}}, {0.5, 0}},
+    {"%a: tensor<2x2xf64>, %s: tensor<2x2xi32>", OPA("0", "moe_dispatch", "%a, %s", "rows = 4"), "4x2xf64", {{1, 2, INF, 4}, {3, 0, 1, 4}}, {1, 2, INF, 4, 0, 0, 1, 2}},
+    {"%a: tensor<2x2xf64>, %s: tensor<2x2xi32>", OPA("w", "constant", "", "value = dense<[[0.5, 2.0], [3.0, 1.0]]> : tensor<2x2xf64>") OP("0", "moe_combine", "%a, %s, %w"), "2x2xf64", {{1, 2, 3, 4}, {1, 0, 0, 2}}, {3.5, 6, 3, 6}},
+    {"%a: tensor<5x1xf64>, %c: tensor<3xi32>", OPA("w", "constant", "", "value = dense<[[[1.0, 2.0]], [[0x7FF8000000000000, 1.0]], [[3.0, 5.0]]]> : tensor<3x1x2xf64>") OP("0", "grouped_matmul", "%a, %w, %c"), "5x2xf64", {{1, 2, 3, 4, 5}, {1, -2, 3}}, {1, 2, 6, 10, 9, 15, 12, 20, 0, 0}},
+    {"%a: tensor<2x1xf64>, %g: tensor<2x1x2xf64>", OPA("u", "constant", "", "value = dense<[[[1.0]], [[2.0]]]> : tensor<2x1x1xf64>") OPA("0", "recursive_mixture", "%a, %g, %u, %u", "k = 1, activation = \"relu\""), "2x1xf64", {{1, -1}, {0, 1, 1, 0}}, {10, -1}},
 };
 
 static void what_they_mean(void **state) {
@@ -241,6 +279,10 @@ static const struct fused { const char *args, *body, *results, *types, *families
     {"%a: tensor<4x5xf32>, %b: tensor<6x4xf32>", EIN("ji,kj->ik", "%a, %b"), "%0", "tensor<5x6xf32>", "matmul"},
     {"%a: tensor<4x5xf32>, %b: tensor<4x5xf32>", EIN("ij,ij->i", "%a, %b"), "%0", "tensor<4xf32>", "row"},
     {"%a: tensor<40x50xf32>, %b: tensor<50x40xf32>, %c: tensor<40xf32>", EIN("ij,jk,k->i", "%a, %b, %c"), "%0", "tensor<40xf32>", "matmul matmul"},
+    /* along an axis: a triangle of a few; an extreme and its place; elements one after the other, or all by rank */
+    {"%a: tensor<5x7xf32>", OP("0", "cumsum", "%a"), "%0", "tensor<5x7xf32>", "copy elementwise"},
+    {"%a: tensor<5x7xf32>", OP("0", "argmax", "%a"), "%0", "tensor<5xi32>", "row"},
+    {"%a: tensor<5x7xf32>", "%0, %1 = \"tessera.graph.topk\"(%a) {k = 2}\n", "%0, %1", "tensor<5x2xf32>, tensor<5x2xi32>", "elementwise row copy elementwise gather"},
 };
 
 static void they_fuse_with_their_neighbours(void **state) {

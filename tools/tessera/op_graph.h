@@ -18,7 +18,7 @@ const ir_opdef *op_graph_row(const char *op);
 /* What its row says of the op: its kind, and how many operands a graph of this op alone gives it. Of a name that there
  * is not: pointwise, 1. */
 graph_kind op_graph_kind(const char *op);
-enum { OP_GRAPH_OPERANDS = 6, OP_GRAPH_RESULTS = 3 }; /* at most */
+enum { OP_GRAPH_OPERANDS = 6, OP_GRAPH_RESULTS = 4 }; /* at most */
 int op_graph_operands(const char *op);
 int op_graph_results(const char *op);
 /* The attributes that such a graph of the op has: reductions go along the last axis, others have what they need.

@@ -97,6 +97,18 @@ typedef enum graph_code {
   G_CHOLESKY,
   G_QR,
   G_SVD,
+  G_CUMSUM,
+  G_CUMPROD,
+  G_NONZERO,
+  G_ARGMAX,
+  G_ARGMIN,
+  G_TOPK,
+  G_SORT,
+  G_ROUTER,
+  G_MOE_DISPATCH,
+  G_MOE_COMBINE,
+  G_GROUPED_MATMUL,
+  G_RECURSIVE_MIXTURE,
   G_N_CODES
 } graph_code;
 

@@ -37,4 +37,26 @@ ir_value *compose_take(ir_builder *b, ir_value *x, const int64_t *starts, const 
 ir_value *compose_pad(ir_builder *b, ir_value *x, const int64_t *low, const int64_t *high, double value);
 /* x repeated to the dimensions of `like`. */
 ir_value *compose_spread(ir_builder *b, ir_value *x, const ir_type *like);
+
+/* ---- along an axis: places, prefixes, order ---------------------------------------------------------------------- */
+
+/* The elements before, along and behind an axis. */
+typedef struct rows3 {
+  int64_t a, n, c;
+} rows3;
+rows3 compose_rows3(const ir_type *t, int axis);
+/* Rule of the attribute `dtype` of what gives indices. */
+tsr_status compose_index_type(ir_op *op, tsr_dtype *out);
+/* [a, m, n, c], without the last axis where c is 1, so that what is reduced is the last one. */
+const ir_type *compose_square_type(ir_builder *b, tsr_dtype t, int64_t a, int64_t m, int64_t n, int64_t c);
+/* x [a, n, c] repeated to the dimensions of such a type: its middle axis the first of the two, or the second. */
+ir_value *compose_square(ir_builder *b, ir_value *x, bool second, const ir_type *like);
+/* Reduces one axis of at most four, which goes. */
+ir_value *compose_fold(ir_builder *b, graph_code c, ir_value *x, int axis);
+/* The sums (reduce_sum) or products (reduce_prod) in type t of all elements of x [a, n, c] up to each along the middle
+ * axis. */
+ir_value *compose_prefix(ir_builder *b, graph_code code, ir_value *x, tsr_dtype t, bool exclusive, bool reverse);
+/* Where the first k elements of x [a, n, c] in order along the middle axis are, [a, k, c] of i32; NaN is the greatest,
+ * equal ones keep their order. */
+ir_value *compose_first(ir_builder *b, ir_value *x, int64_t k, bool descending);
 #endif
