@@ -174,6 +174,7 @@ static const struct { const char *op, *args, *body;
     {"svd", "%a: tensor<5x$Rx$Cx$T>", "%r, %s, %v = \"tessera.graph.svd\"(%a)"},
     {"svd", "%a: tensor<$Cx$Rx$T>", "%u, %r, %v = \"tessera.graph.svd\"(%a)"},
     {"svd", "%a: tensor<$Cx$Rx$T>", "%u, %s, %r = \"tessera.graph.svd\"(%a)"},
+    {"flash_attention", "%a: tensor<2x4x$Rx8x$T>, %b: tensor<2x2x$Cx8x$T>, %c: tensor<2xi32>", "%o, %r = \"tessera.graph.flash_attention\"(%a, %b, %b, %c) {causal = true}"},
     {"einsum", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx3x$T>", "%r = \"tessera.graph.einsum\"(%a, %b) {equation = \"ij,jk->ki\"}"},
     {"einsum", "%a: tensor<2x$Rx$Cx$T>, %b: tensor<$Cx2x3x$T>, %c: tensor<3x$T>", "%r = \"tessera.graph.einsum\"(%a, %b, %c) {equation = \"bij,jbk,k->bi\"}"},
     {"einsum", "%a: tensor<$Rx$Rx$Cx$T>", "%r = \"tessera.graph.einsum\"(%a) {equation = \"ii...->...i\"}"},

@@ -304,26 +304,41 @@ void random_attention(build *b) {
   const tsr_dtype t = types[rng_range(b->r, 0, 5)];
   const int64_t batch = rng_range(b->r, 1, 2), kv_heads = rng_range(b->r, 1, 2),
                 heads = kv_heads * rng_range(b->r, 1, 3);
-  const int64_t m = extent(b->r), n = extent(b->r), k = coin(b) ? rng_range(b->r, 1, 24) : 32,
-                v = rng_range(b->r, 1, 40);
+  const bool decodes = rng_range(b->r, 0, 5) == 0; /* few queries, whose keys are split over blocks */
+  const int64_t m = decodes ? rng_range(b->r, 1, 2) : extent(b->r),
+                n = decodes ? rng_range(b->r, 1000, 1200) : extent(b->r),
+                k = decodes || coin(b) ? rng_range(b->r, 1, 24) : 32, v = rng_range(b->r, 1, 40);
   const tsr_shape scores = {4, {batch, heads, m, n}};
-  tsr_value x[4] = {input(b, t, (tsr_shape){4, {batch, heads, m, k}}),
+  tsr_value x[5] = {input(b, t, (tsr_shape){4, {batch, heads, m, k}}),
                     input(b, t, (tsr_shape){4, {batch, kv_heads, n, k}}),
                     input(b, t, (tsr_shape){4, {batch, kv_heads, n, v}})};
   tsr_attr a[4] = {TSR_BOOLEAN("causal", coin(b)), TSR_INT("window", coin(b) ? rng_range(b->r, 1, 40) : 0),
                    TSR_FLOAT("softcap", rng_range(b->r, 0, 3) ? 0 : 2.5),
                    TSR_FLOAT("scale", (double)rng_range(b->r, -4, 8) / 16)};
-  if (a[0].i || a[1].i) { /* what values of keys that aren't seen do is left open where they aren't finite */
+  const bool mask = coin(b), bias = coin(b), lengths = coin(b);
+  if (a[0].i || a[1].i || lengths) { /* what values of keys that aren't seen do is left open where they aren't finite */
     const tsr_attr bound[2] = {TSR_FLOAT("min", -8), TSR_FLOAT("max", 8)};
     const unsigned char zero[8] = {0};
     tsr_value s[3] = {op1(b, "isnan", x[2]), 0, op(b, "clip", 1, &x[2], 2, bound)};
     if (!b->st) b->st = tsr_graph_constant(b->g, t, (tsr_shape){.rank = 0}, zero, &s[1]);
     x[2] = op(b, "select", 3, s, 0, NULL);
   }
-  const bool mask = coin(b), bias = coin(b);
   if (bias) x[3] = input(b, mask ? TSR_BOOL : coin(b) ? t : TSR_F32, narrower(b->r, scores));
+  int n_operands = bias ? 4 : 3;
+  if (lengths) {
+    int32_t length[4];
+    const tsr_shape s = {1 + (int)coin(b), {batch, kv_heads}};
+    for (int i = 0; i < 4; i++) length[i] = (int32_t)rng_range(b->r, -1, n + 1);
+    if (!b->st) b->st = tsr_graph_constant(b->g, TSR_I32, s, length, &x[n_operands++]);
+    say(b, " lengths");
+  }
   say(b, " causal %lld window %lld scale %g", (long long)a[0].i, (long long)a[1].i, a[3].f);
-  output(b, op(b, "flash_attention", bias ? 4 : 3, x, 3 + coin(b), a));
+  tsr_value y[2];
+  const int n_results = 1 + (int)coin(b), n_attrs = 3 + (int)coin(b);
+  if (!b->st) b->st = tsr_graph_op_results(b->g, "flash_attention", x, n_operands, a, n_attrs, y, n_results);
+  say(b, " flash_attention");
+  if (n_results == 1 || coin(b)) output(b, y[0]);
+  if (n_results > 1) output(b, y[1]);
 }
 
 void random_composed(build *b) {

@@ -84,6 +84,16 @@ static const struct meaning {
     {"%a: tensor<1x2x1x2xf64>, %b: tensor<1x1x2x2xf64>", OPA("0", "flash_attention", "%a, %b, %b", "scale = 1.0, softcap = 2.0"), "1x2x1x2xf64", {{0, 0, INF, 0}, {1, 3, -1, 5}}, {0, 4, 0.96402758007581691, 3.0359724199241831}},
     {"%a: tensor<1x1x2x2xf64>, %b: tensor<2x1xf64>", "%n = \"tessera.graph.iota\"() {shape = [2, 2], axis = 1}\n%m = \"tessera.graph.iota\"() {shape = [2, 2], axis = 0}\n%c = \"tessera.graph.compare\"(%n, %m) {predicate = \"gt\"}\n" OP("0", "flash_attention", "%a, %a, %a, %c"), "1x1x2x2xf64", {{1, 2, 3, 4}}, {3, 4, 0, 0}},
     {"%a: tensor<1x1x1x1xf64>, %b: tensor<2xf64>", OPA("r", "reshape", "%b", "shape = [1, 1, 2, 1]") OP("0", "flash_attention", "%a, %r, %r, %b"), "1x1x1x1xf64", {{1}, {-INF, -INF}}, {0}},
+#define LENGTHS(v, t) "%l = \"tessera.graph.constant\"() {value = dense<" v "> : tensor<" t "xi32>}\n"
+#define LSE(args, attrs) "%1, %0 = \"tessera.graph.flash_attention\"(" args ") {" attrs "}\n"
+    {"%a: tensor<2x1x1x1xf64>, %b: tensor<2x1x2x1xf64>", LENGTHS("[1, 0]", "2") OP("0", "flash_attention", "%a, %b, %b, %l"), "2x1x1x1xf64", {{0, 0}, {2, 4, 6, 8}}, {2, 0}},
+    {"%a: tensor<2x1x1x1xf64>, %b: tensor<2x1x2x1xf64>", LENGTHS("[-3, 9]", "2") OP("0", "flash_attention", "%a, %b, %b, %l"), "2x1x1x1xf64", {{0, 0}, {2, 4, 6, 8}}, {0, 7}},
+    {"%a: tensor<1x1x2x1xf64>, %b: tensor<1x1x3x1xf64>", LENGTHS("[2]", "1") OPA("0", "flash_attention", "%a, %b, %b, %l", "causal = true"), "1x1x2x1xf64", {{0, 0}, {2, 4, 99}}, {2, 3}},
+    {"%a: tensor<1x1x2x1xf64>, %b: tensor<1x1x3x1xf64>", LENGTHS("[1]", "1") OPA("0", "flash_attention", "%a, %b, %b, %l", "causal = true"), "1x1x2x1xf64", {{0, 0}, {2, 4, 99}}, {0, 2}},
+    {"%a: tensor<1x4x1x1xf64>, %b: tensor<1x2x2x1xf64>", LENGTHS("[[1, 2]]", "1x2") OP("0", "flash_attention", "%a, %b, %b, %l"), "1x4x1x1xf64", {{0}, {2, 4, 6, 8}}, {2, 2, 7, 7}},
+    {"%a: tensor<1x1x2x1xf64>, %b: tensor<1x1x2x1xf64>", LSE("%a, %b, %b", "causal = true"), "1x1x2xf64", {{1, 1}, {3, 3}}, {3, 3.6931471805599454}},
+    {"%a: tensor<1x1x1x1xf64>, %b: tensor<1x1x2x1xf64>", LENGTHS("[0]", "1") LSE("%a, %b, %b, %l", ""), "1x1x1xf64", {{1}, {3, 3}}, {-INF}},
+    {"%a: tensor<1x1x1x1xf64>, %b: tensor<1x1x2x1xf64>", LSE("%a, %b, %b", ""), "1x1x1xf64", {{1}, {3, INF}}, {INF}},
     {"%a: tensor<1x2xf64>, %b: tensor<2x2xf64>", OP("0", "factorized_matmul", "%a, %b, %b"), "1x2xf64", {{1, 2}, {1, 2, 3, 4}}, {37, 54}},
 #define RATE "%l = \"tessera.graph.constant\"() {value = dense<0.1> : tensor<f64>}\n"
 #define STEP "%s = \"tessera.graph.constant\"() {value = dense<2> : tensor<i32>}\n"

@@ -8,8 +8,9 @@ enum { BATCH, HEADS, LENGTH, WIDTH }; /* dimensions of q, k and v */
 static const ir_type *type_of(const ir_op *op, int operand) { return op->operands[operand]->type; }
 
 graph_attention graph_attention_get(const ir_op *op) {
+  const int last = op->n_operands - 1, lengths = last > 2 && type_of(op, last)->dtype == TSR_I32 ? last : 0;
   const ir_type *q = type_of(op, 0), *k = type_of(op, 1), *v = type_of(op, 2),
-                *bias = op->n_operands > 3 ? type_of(op, 3) : NULL;
+                *bias = op->n_operands > 3 && lengths != 3 ? type_of(op, 3) : NULL;
   const double by_width = q->dims[WIDTH] > 0 ? 1 / sqrt((double)q->dims[WIDTH]) : 1;
   return (graph_attention){.batch = q->dims[BATCH],
                            .heads = q->dims[HEADS],
@@ -22,6 +23,8 @@ graph_attention graph_attention_get(const ir_op *op) {
                            .softcap = ir_get_float(op, "softcap", 0),
                            .causal = ir_get_bool(op, "causal", false),
                            .window = ir_get_int(op, "window", 0),
+                           .bias = bias ? 3 : 0,
+                           .lengths = lengths,
                            .has_bias = bias && bias->dtype != TSR_BOOL,
                            .has_mask = bias && bias->dtype == TSR_BOOL,
                            .accum = graph_accum_default(q->dtype)};

@@ -299,12 +299,14 @@ bool graph_orient(ir_op *op, bool transpose_a, bool transpose_b);
 
 /* Attention as all see it: of each of `heads` heads in each entry of the batch, m queries of width k against n keys and
  * their values of width v, of which each kv_heads-th part of the heads has its own. score = cap(scale q.k) + bias;
- * query i stands at key i + n - m. */
+ * query i stands at key i + n - m. With lengths, n is that of the entry. Results: the average of the values and, where
+ * there are two, the logarithm of the sum of exp(score). */
 typedef struct graph_attention {
   int64_t batch, heads, kv_heads, m, n, k, v;
   double scale, softcap; /* softcap tanh(x / softcap); 0: none */
   bool causal;           /* a query sees no key after its place */
   int64_t window;        /* nor one that is so far from it, or farther; 0: any */
+  int bias, lengths;     /* numbers of these operands; 0: there is none */
   bool has_bias, has_mask;
   tsr_dtype accum;
 } graph_attention;
@@ -313,7 +315,7 @@ graph_attention graph_attention_get(const ir_op *op);
 /* Are there keys that a query doesn't see by its place? Might it see none at all? */
 static inline bool graph_attention_is_banded(const graph_attention *x) { return x->causal || x->window; }
 static inline bool graph_attention_may_hide_rows(const graph_attention *x) {
-  return x->has_bias || x->has_mask || (graph_attention_is_banded(x) && x->m > x->n);
+  return x->bias || x->lengths || (graph_attention_is_banded(x) && x->m > x->n);
 }
 /* Why no kernel takes it whole, so that it must be written as its parts; NULL: one does. */
 const char *graph_attention_refusal(const ir_op *op);

@@ -122,6 +122,7 @@ static ir_value *as_heads(ir_builder *b, ir_value *v, const int64_t *lead, bool 
 
 static const char *why_not(const attention *a, const ir_op *root, const ir_op *product, bool shared) {
   const tsr_dtype t = root->results[0]->type->dtype;
+  if (!pass_enabled(a->r->options, "fusion", "flash_attention")) return "flash_attention is switched off";
   if (shared) return "something else needs the scores or their softmax";
   if (root->results[0]->type->rank > RANK) return "more than four dimensions";
   if (a->q->type->dtype != t || a->k->type->dtype != t || a->v->type->dtype != t || tsr_dtype_size(t) < 2)

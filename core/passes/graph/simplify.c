@@ -33,7 +33,7 @@ static tsr_status rewrite_op(ir_op *op, const pass_options *o, bool refusals, bo
   for (int i = 0; i < N_RULES; i++) {
     bool on = pass_enabled(o, "rewrites", rules[i].name), may = on && !(rules[i].rounds && o->exact);
     if (!may && !refusals) continue;
-    rewrite r = {ir_before(op), op, NULL};
+    rewrite r = {ir_before(op), op, NULL, o};
     ir_value *v = rules[i].fn(&r);
     if (r.b.failed) return st_oom();
     if (refusals) {

@@ -10,6 +10,7 @@
 #include "core/device/dialect.h"
 #include "core/passes/schedule/kernel.h"
 #include "core/passes/schedule/key.h"
+#include "core/passes/tile/attention.h"
 #include "core/passes/tile/build.h"
 #include "core/passes/tile/contraction.h"
 #include "core/passes/tile/fuse_maps.h"
@@ -238,6 +239,7 @@ static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top,
   const ir_type *parts = k.params.stream_k > 0 ? stream_k_type(k.m, src, opts->caps, &k.params) : NULL;
   k.stream_k = parts != NULL;
   if (!parts && k.params.split_k > 1) parts = split_type(k.m, src, k.params.split_k);
+  if (!parts) parts = attend_parts_type(k.m, src, &own);
   if (!parts) {
     if (!launch(program, name, n + results, operands)) return st_oom();
     if (equal) return NULL;

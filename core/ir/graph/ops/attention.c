@@ -6,7 +6,7 @@
 #include "core/base/dtype.h"
 #include "core/ir/graph/ops/compose.h"
 
-enum { Q, K, V, BIAS }; /* operands */
+enum { Q, K, V, BIAS }; /* operands, the last of which may be lengths: they alone are i32 */
 enum { BATCH, HEADS, LENGTH, WIDTH, RANK }; /* their dimensions */
 
 /* ---- shape rule -------------------------------------------------------------------------------------------------- */
@@ -45,8 +45,28 @@ static tsr_status check_shapes(ir_op *op) {
   return NULL;
 }
 
+/* i32, which no bias is. */
+static int lengths_of(const ir_op *op) {
+  const int last = op->n_operands - 1;
+  return last > V && TYPE(last)->dtype == TSR_I32 ? last : 0;
+}
+
+static tsr_status check_lengths(ir_op *op) {
+  const int at = lengths_of(op);
+  if (op->n_operands > BIAS + 1 && !at)
+    return ir_error(op, "i32, behind the bias", "lengths are %s", tsr_dtype_name(TYPE(op->n_operands - 1)->dtype));
+  const ir_type *t = at ? TYPE(at) : NULL;
+  char a[128];
+  if (!at || (t->rank == 1 && !shape_differs(t->dims[0], TYPE(Q)->dims[BATCH])) ||
+      (t->rank == 2 && !shape_differs(t->dims[0], TYPE(Q)->dims[BATCH]) &&
+       !shape_differs(t->dims[1], TYPE(K)->dims[HEADS])))
+    return NULL;
+  return ir_error(op, "[batch], or [batch, kv_heads]", "lengths %s for a batch of %lld and %lld heads of keys",
+                  shape_text(t, a, sizeof a), (long long)TYPE(Q)->dims[BATCH], (long long)TYPE(K)->dims[HEADS]);
+}
+
 static tsr_status check_bias(ir_op *op) {
-  if (op->n_operands <= BIAS) return NULL;
+  if (op->n_operands <= BIAS || lengths_of(op) == BIAS) return NULL;
   const ir_type *t = TYPE(BIAS);
   const int64_t scores[RANK] = {TYPE(Q)->dims[BATCH], TYPE(Q)->dims[HEADS], TYPE(Q)->dims[LENGTH],
                                 TYPE(K)->dims[LENGTH]};
@@ -76,9 +96,13 @@ static tsr_status check_numbers(ir_op *op) {
 static tsr_status infer_attention(ir_op *op, const ir_type **results) {
   TSR_TRY(check_operands(op));
   TSR_TRY(check_shapes(op));
+  TSR_TRY(check_lengths(op));
   TSR_TRY(check_bias(op));
   TSR_TRY(check_numbers(op));
   const int64_t *q = TYPE(Q)->dims;
+  if (op->n_results < 1 || op->n_results > 2)
+    return ir_error(op, "the attention, then perhaps the log-sum-exp of the scores", "%d results", op->n_results);
+  if (op->n_results > 1) TSR_TRY(shape_finish(op, graph_accum_default(TYPE(Q)->dtype), RANK - 1, q, &results[1]));
   return shape_finish(op, TYPE(Q)->dtype, RANK,
                       (int64_t[]){q[BATCH], q[HEADS], q[LENGTH], TYPE(V)->dims[WIDTH]}, results);
 }
@@ -96,12 +120,29 @@ static ir_value *unfold_heads(ir_builder *b, const graph_attention *x, ir_value 
   return graph_reshape(b, y, RANK, (int64_t[]){x->batch, x->heads, x->m, width});
 }
 
-/* Which keys a query sees by its place, of the shape of the scores: it is computed where they are. */
-static ir_value *band(ir_builder *b, const graph_attention *x, const ir_type *like) {
-  ir_value *key = graph_iota(b, TSR_I32, like, RANK - 1), *seen = NULL,
-           *place = ADD(graph_iota(b, TSR_I32, like, RANK - 2), graph_number(b, TSR_I32, (double)(x->n - x->m)));
+/* The lengths, 0 to n, one for each head: [batch, heads, 1, 1]. */
+static ir_value *lengths(ir_builder *b, const ir_op *op, const graph_attention *x) {
+  ir_value *l = IN(x->lengths), *none = graph_number(b, TSR_I32, 0);
+  const int64_t shared = l->type->rank > 1 ? x->kv_heads : 1, group = shared > 1 ? x->heads / x->kv_heads : 1;
+  l = graph_op2(b, G_MIN, graph_op2(b, G_MAX, l, none), graph_number(b, TSR_I32, (double)x->n));
+  l = graph_reshape(b, l, RANK, (int64_t[]){x->batch, shared, 1, 1});
+  if (group == 1) return l;
+  l = graph_broadcast(b, l, RANK, (int64_t[]){x->batch, shared, group, 1});
+  return graph_reshape(b, l, RANK, (int64_t[]){x->batch, x->heads, 1, 1});
+}
+
+/* Which keys a query sees by its place, of the shape of the scores: it is computed where they are. length: of the keys,
+ * NULL: n. */
+static ir_value *band(ir_builder *b, const graph_attention *x, const ir_type *like, ir_value *length) {
+  if (!length && !graph_attention_is_banded(x)) return NULL;
+  ir_value *key = graph_iota(b, TSR_I32, like, RANK - 1),
+           *seen = length ? graph_compare(b, CMP_LT, key, length) : NULL;
+  if (!graph_attention_is_banded(x)) return seen;
+  ir_value *first = length ? SUB(length, graph_number(b, TSR_I32, (double)x->m))
+                           : graph_number(b, TSR_I32, (double)(x->n - x->m));
+  ir_value *place = ADD(graph_iota(b, TSR_I32, like, RANK - 2), first);
   ir_value *after = SUB(key, place), *window = graph_number(b, TSR_I32, (double)x->window);
-  if (x->causal) seen = graph_compare(b, CMP_LE, after, graph_number(b, TSR_I32, 0));
+  if (x->causal) seen = compose_join(b, G_AND, seen, graph_compare(b, CMP_LE, after, graph_number(b, TSR_I32, 0)));
   if (x->window) seen = compose_join(b, G_AND, seen, graph_compare(b, CMP_GT, after, NEG(window)));
   if (x->window && !x->causal) seen = compose_join(b, G_AND, seen, graph_compare(b, CMP_LT, after, window));
   return seen;
@@ -114,7 +155,7 @@ static ir_value *scores(ir_builder *b, const ir_op *op, const graph_attention *x
   if (x->softcap > 0) s = MUL(graph_op1(b, G_TANH, DIV(s, LIKE(s, x->softcap))), LIKE(s, x->softcap));
   s = unfold_heads(b, x, s, x->n);
   if (x->has_bias) s = ADD(s, graph_cast(b, IN(BIAS), x->accum));
-  ir_value *seen = s && graph_attention_is_banded(x) ? band(b, x, s->type) : NULL;
+  ir_value *length = x->lengths ? lengths(b, op, x) : NULL, *seen = s ? band(b, x, s->type, length) : NULL;
   if (x->has_mask) seen = compose_join(b, G_AND, seen, IN(BIAS));
   return seen ? SELECT(seen, s, LIKE(s, -INFINITY)) : s;
 }
@@ -124,6 +165,7 @@ EXPAND(expand_attention) {
   const bool along[TSR_MAX_RANK] = {[RANK - 1] = true}, hides = graph_attention_may_hide_rows(&x);
   ir_value *s = scores(b, op, &x), *none = NULL;
   if (!s) return false;
+  if (op->n_results > 1) out[1] = graph_reduce(b, G_LOGSUMEXP, s, along, false);
   if (hides) {
     none = graph_compare(b, CMP_EQ, graph_reduce(b, G_REDUCE_MAX, s, along, true), LIKE(s, -INFINITY));
     s = SELECT(none, LIKE(s, 0), s);
@@ -137,8 +179,8 @@ EXPAND(expand_attention) {
 /* ---- row --------------------------------------------------------------------------------------------------------- */
 
 static const ir_opdef rows[] = {
-    {COMPOSITE(FLASH_ATTENTION, "flash_attention", 3, 4, 1), .operands_doc = "q, k, v, bias or mask",
-     .types_doc = "f64, f32, f16, bf16; the bias also f32, the mask bool", .infer = infer_attention,
+    {COMPOSITE(FLASH_ATTENTION, "flash_attention", 3, 5, IR_VARIADIC), .operands_doc = "q, k, v, bias or mask, lengths",
+     .types_doc = "f64, f32, f16, bf16; the bias also f32, the mask bool, lengths i32", .infer = infer_attention,
      .ext = ROW(GRAPH_ATTENTION, .expand = expand_attention, .shown = "FlashAttn"),
      .attrs = ATTRS({"scale", IR_A_FLOAT, false, NULL, "of the products; 1 / sqrt(head_dim) if absent"},
                     {"causal", IR_A_BOOL, false, "false", "query i sees keys up to i + keys - queries"},
@@ -149,7 +191,10 @@ static const ir_opdef rows[] = {
              "head_dim] and v [batch, kv_heads, keys, width]; heads / kv_heads neighbouring heads share keys and values. "
              "The bias is added, and a mask says which keys are seen; both are repeated to [batch, heads, queries, "
              "keys]. The place of query i is that of key i + keys - queries. A query that sees no key, or none whose "
-             "score isn't -inf, gives zeros. What the value of a key that isn't seen does to a result, where it is NaN "
+             "score isn't -inf, gives zeros. With lengths, [batch] or [batch, kv_heads], there are so many keys, 0 to "
+             "all of them: what lies behind is not seen, and the place of query i is that of key i + length - queries. "
+             "The second result, if asked for, is log(sum(exp(score))) of each query, [batch, heads, queries], f32, of "
+             "f64 f64: -inf where nothing is seen. What the value of a key that isn't seen does to a result, where it is NaN "
              "or infinite, is left open. One kernel, without the scores in memory."},
 };
 

@@ -1,0 +1,82 @@
+/* core/passes/tile/attention.h - one kernel of the family attention under construction: what its files share. */
+#ifndef CORE_PASSES_TILE_ATTENTION_H
+#define CORE_PASSES_TILE_ATTENTION_H
+#include "core/passes/tile/build.h"
+
+/* Memory: of the op's operands, then of its results. */
+enum { ATTEND_Q, ATTEND_K, ATTEND_V, ATTEND_BIAS, ATTEND_LENGTHS, ATTEND_OUT, ATTEND_LSE, ATTEND_N_MEMORIES };
+enum { ATTEND_BATCH, ATTEND_HEAD, ATTEND_PLACE, ATTEND_WIDTH, ATTEND_RANK };
+
+/* A tile of an operand as a product reads it. */
+typedef struct attend_side {
+  ir_value *v;
+  bool flipped; /* its columns are neighbours in memory, and so the tile's rows */
+} attend_side;
+
+typedef struct attend {
+  kb_kernel *k;
+  graph_attention x; /* with `one_place`, rows of q are heads that share keys: m of them, and kv_heads heads */
+  tsr_dtype t;       /* of q, k and v */
+  kb_mem mem[ATTEND_N_MEMORIES]; /* arg is NULL of those that there are not */
+  bool cpu, direct, scales_queries; /* direct: products read q, k and v where they are */
+  bool one_place;    /* all rows of the block stand at one place */
+  bool hides_rows;   /* a row may see no key at all: it gives 0 */
+  bool may_miss;     /* nor any of the keys so far */
+  int64_t bm, bn, places;  /* places: how many queries stand at the last keys */
+  int64_t parts, per_part; /* parts of the keys, and keys of each */
+  kb_space rows;     /* of the result: where the block's queries stand */
+  ir_value *kv_head, *part, *keys, *first; /* keys: how many there are; first: the place of the block's first query
+                                            * among them, may be negative */
+  double room; /* c */
+  attend_side q;
+} attend;
+
+/* What is carried from tile to tile. */
+enum { ATTEND_TOP, ATTEND_SUM, ATTEND_ACC, ATTEND_N_CARRIED };
+
+/* ---- attention.c ---- */
+
+/* The window of a memory for the tile of s. */
+tsr_status attend_window(attend *a, int memory, const kb_space *s, attend_side *out);
+/* for (at = from; at < to; at += step) body: from -> to of what is carried. */
+typedef tsr_status (*attend_body)(attend *a, ir_value *at, const void *user, ir_value *const *from, ir_value **to);
+typedef struct attend_loop {
+  ir_value *from, *to;
+  int64_t step;
+  bool staged; /* through shared memory, pipelined */
+  attend_body body;
+  const void *user;
+} attend_loop;
+tsr_status attend_for(attend *a, const attend_loop *l, ir_value **carried);
+
+/* ---- attention_scores.c ---- */
+
+/* Is place n of no tile's end, so that the last tile holds what is no key? */
+static inline bool attend_has_tail(const attend *a) { return a->mem[ATTEND_LENGTHS].arg || a->x.n % a->bn; }
+/* What becomes of the products s of the queries with the keys from `keys` on. all_seen: no place hides one. */
+tsr_status attend_adjust(attend *a, ir_value *keys, bool all_seen, ir_value **s);
+/* exp(x - top); max(top, more + c); what is subtracted from scores below top; old * shrink + more; p as operands are.
+ */
+ir_value *attend_exp_below(kb_kernel *k, ir_value *x, ir_value *top);
+ir_value *attend_raised(attend *a, ir_value *top, ir_value *more);
+ir_value *attend_base(attend *a, ir_value *top);
+ir_value *attend_fused_sum(kb_kernel *k, ir_value *old, ir_value *shrink, ir_value *more);
+ir_value *attend_narrowed(attend *a, ir_value *p);
+/* acc / l, of queries that saw no key 0; t + log l. */
+ir_value *attend_average(attend *a, ir_value *const *carried);
+ir_value *attend_log_sum(attend *a, ir_value *const *carried);
+
+/* ---- attention_parts.c ---- */
+
+/* Few queries against many keys: the type of what the parts leave, [parts, batch, heads, queries, width + 1], in whose
+ * last column is the log-sum-exp. NULL: not split. */
+const ir_type *attend_parts_type(ir_module *m, const ir_op *kernel, const tile_options *opts);
+/* a->parts and per_part, which are those of that type. */
+void attend_choose_parts(attend *a);
+/* Heads that share keys, with one query each, become rows of one block; a->mem and a->x say so. */
+void attend_group_heads(attend *a);
+/* The results, or what a part leaves. */
+tsr_status attend_store(attend *a, ir_value *const *carried);
+/* All parts, as if they had been tiles of keys. */
+tsr_status attend_sum_parts(attend *a, ir_value **carried);
+#endif
