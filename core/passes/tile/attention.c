@@ -50,25 +50,33 @@ static tsr_status stage(attend *a, attend_side *x, ir_value *shared, bool async)
   return NULL;
 }
 
+/* scale q, rounded as q is; where that leaves nothing q itself, so that its products with infinity stay what they are.
+ */
+static ir_value *scaled_queries(attend *a, ir_value *window) {
+  kb_kernel *k = a->k;
+  ir_value *arg, *q = ir_build1(&k->b, "tessera.tile.load",
+                                kb_frag(k, a->x.accum, window->type->dims[0], window->type->dims[1]), 1, &window);
+  ir_builder r;
+  ir_op *map = q ? kb_map_open(k, 1, &q, &arg, &r, NULL, 0) : NULL;
+  if (!map) return NULL;
+  ir_value *y =
+      ir_build1(&r, "tessera.tile.mul", NULL, 2, (ir_value *[]){arg, kb_number(k, &r, a->x.accum, a->x.scale)});
+  ir_value *narrow = kb_cast_to(k, &r, y, a->t), *zero = kb_number(k, &r, a->t, 0);
+  ir_value *none =
+      ir_build1(&r, "tessera.tile.compare", ir_type_scalar(k->m, TSR_BOOL), 2, (ir_value *[]){narrow, zero});
+  if (!none || !ir_set_attr(none->def, "predicate", ir_attr_str(k->m, "eq"))) return NULL;
+  ir_value *kept = kb_cast_to(k, &r, arg, a->t);
+  return kb_map_close(k, map, &r,
+                      ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){none, kept, narrow}));
+}
+
 static tsr_status load_queries(attend *a) {
   kb_kernel *k = a->k;
   kb_space s = space_of(a, a->x.heads, a->x.m, a->x.k, a->bm, a->x.k);
   memcpy(s.at, a->rows.at, sizeof s.at);
   s.at[ATTEND_WIDTH] = k->zero;
   TSR_TRY(attend_window(a, ATTEND_Q, &s, &a->q));
-  ir_value *scaled = NULL;
-  if (a->scales_queries) {
-    const ir_type *t = a->q.v->type;
-    scaled = ir_build1(&k->b, "tessera.tile.load", kb_frag(k, a->x.accum, t->dims[0], t->dims[1]), 1, &a->q.v);
-    if (!(scaled = kb_map2_imm(k, SC_MUL, scaled, a->x.scale))) return st_oom();
-    if (a->x.accum != a->t) {
-      ir_value *arg;
-      ir_builder r;
-      ir_op *map = kb_map_open(k, 1, &scaled, &arg, &r, NULL, 0);
-      if (!map || !(scaled = kb_map_close(k, map, &r, kb_cast_to(k, &r, arg, a->t)))) return st_oom();
-    }
-  }
-  if (scaled) a->q.v = scaled;
+  if (a->scales_queries && !(a->q.v = scaled_queries(a, a->q.v))) return st_oom();
   if (a->direct) return NULL;
   ir_value *shared = alloc_like(a, a->q.v->type);
   return shared ? stage(a, &a->q, shared, false) : st_oom();
