@@ -291,8 +291,8 @@ static tsr_status begin(kb_kernel *k, attend *a) {
   a->room = a->t == TSR_F16 || a->x.n < 2 ? 0 : log(2.0 * (double)a->x.n);
   a->cpu = k->opts->caps->dialect == DIALECT_CPU;
   a->direct = a->cpu || k->params.use_shared < 0;
-  a->scales_queries =
-      a->cpu && a->x.scale != 1 && (a->t == TSR_F32 || (a->t != TSR_F64 && frexp(a->x.scale, &exponent) == 0.5));
+  a->scales_queries = a->cpu && a->x.scale != 1 && fabs(a->x.scale) >= 1.0 / 16 &&
+                      (a->t == TSR_F32 || (a->t != TSR_F64 && frexp(a->x.scale, &exponent) == 0.5));
   choose_tile(a);
   a->rows = space_of(a, a->x.heads, a->x.m, a->x.v, a->bm, a->x.v);
   return kb_note_tile(k, a->bm, a->bn, a->x.k) ? NULL : st_oom();
