@@ -7,6 +7,7 @@
 
 #include "core/base/dtype.h"
 #include "core/passes/graph/rules.h"
+#include "core/passes/switches.h"
 
 enum { RANK = 4 };
 

@@ -2,13 +2,12 @@
 #ifndef CORE_PASSES_GRAPH_RULES_H
 #define CORE_PASSES_GRAPH_RULES_H
 #include "core/ir/graph/ops.h"
-#include "core/passes/switches.h"
 
 typedef struct rewrite {
   ir_builder b;    /* before op */
   ir_op *op;
   const char *why; /* set by a rule that matched but must not fire */
-  const pass_options *options;
+  const struct pass_options *options;
 } rewrite;
 
 /* The value that replaces op's result, or NULL: no match, refused (why) or out of memory (b.failed). */

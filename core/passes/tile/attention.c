@@ -4,12 +4,12 @@
  * and a new tile scales l and acc by exp(t - t'). With c = log 2n no sum leaves the range of the values, whose mean the
  * result is; f16, whose weights would leave its range, has c = 0 and sums in f32. Scores never leave the block. GPUs
  * stage queries once, keys and values in a pipelined loop, through shared memory; the CPU reads them where they are,
- * and has the tiles that all queries of the block see whole in a loop without masks. See tile/attention.h. */
+ * and has the tiles that all queries of the block see whole in a loop without masks. See tile/attention_scores.h. */
 #include <math.h>
 #include <string.h>
 
 #include "core/base/int_math.h"
-#include "core/passes/tile/attention.h"
+#include "core/passes/tile/attention_parts.h"
 #include "core/passes/tile/map.h"
 
 /* ---- tiles of memory --------------------------------------------------------------------------------------------- */
@@ -23,12 +23,6 @@ static kb_space space_of(const attend *a, int64_t heads, int64_t places, int64_t
                 .plain = true};
   for (int i = 0; i < ATTEND_RANK; i++) s.from[i] = i;
   return s;
-}
-
-tsr_status attend_window(attend *a, int memory, const kb_space *s, attend_side *out) {
-  int64_t strides[TSR_MAX_RANK + 2];
-  kb_space_strides(&a->mem[memory], s, FORM_FULL, strides);
-  return kb_window(a->k, &a->mem[memory], s, strides, memory == ATTEND_BIAS ? NULL : &out->flipped, &out->v);
 }
 
 static ir_value *alloc_like(attend *a, const ir_type *window) {
@@ -152,32 +146,6 @@ static tsr_status body(attend *a, ir_value *at, const void *user, ir_value *cons
     if (!ir_build0(&k->b, "tessera.tile.wait", 0, NULL)) return st_oom();
   }
   return step(a, &s[0], &s[1], at, keys->all_seen, from, to);
-}
-
-tsr_status attend_for(attend *a, const attend_loop *l, ir_value **carried) {
-  enum { N = ATTEND_N_CARRIED };
-  kb_kernel *k = a->k;
-  ir_value *operands[3 + N] = {l->from, l->to, kb_index(k, l->step)}, *args[N], *next[N];
-  const ir_type *types[N];
-  for (int i = 0; i < N; i++) operands[3 + i] = carried[i], types[i] = carried[i]->type;
-  ir_op *f = operands[0] && operands[1] && operands[2]
-                 ? ir_op_new(&k->b, ir_find_op("tessera.tile.for"), 3 + N, operands, N, types, 1)
-                 : NULL;
-  ir_value *at = f ? ir_block_arg(k->m, f->regions[0], ir_type_index(k->m), NULL) : NULL;
-  if (!at) return st_oom();
-  for (int i = 0; i < N; i++)
-    if (!(args[i] = ir_block_arg(k->m, f->regions[0], types[i], NULL))) return st_oom();
-  if (l->staged && (!ir_set_attr(f, "pipelined", ir_attr_bool(k->m, true)) ||
-                    !ir_set_attr(f, "stages", ir_attr_int(k->m, k->params.pipeline_stages))))
-    return st_oom();
-  const ir_builder outside = k->b;
-  k->b = ir_at_end(k->m, f->regions[0]);
-  tsr_status st = l->body(a, at, l->user, args, next);
-  const bool ok = !st && ir_build0(&k->b, "tessera.tile.yield", N, next) && !k->b.failed;
-  k->b = outside;
-  if (st || !ok) return st ? st : st_oom();
-  memcpy(carried, f->results, sizeof *carried * N);
-  return NULL;
 }
 
 static tsr_status loop(attend *a, ir_value *from, ir_value *to, bool all_seen, ir_value *const *tiles,

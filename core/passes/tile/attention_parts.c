@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/int_math.h"
-#include "core/passes/tile/attention.h"
+#include "core/passes/tile/attention_parts.h"
 #include "core/passes/tile/map.h"
 
 enum { FEW = 16, BLOCKS = 8, STEP = 512 }; /* queries, blocks that are wanted, keys that a part has a multiple of */

@@ -10,7 +10,7 @@
 #include "core/device/dialect.h"
 #include "core/passes/schedule/kernel.h"
 #include "core/passes/schedule/key.h"
-#include "core/passes/tile/attention.h"
+#include "core/passes/tile/attention_parts.h"
 #include "core/passes/tile/build.h"
 #include "core/passes/tile/contraction.h"
 #include "core/passes/tile/fuse_maps.h"

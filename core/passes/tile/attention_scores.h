@@ -1,6 +1,7 @@
-/* core/passes/tile/attention.h - one kernel of the family attention under construction: what its files share. */
-#ifndef CORE_PASSES_TILE_ATTENTION_H
-#define CORE_PASSES_TILE_ATTENTION_H
+/* core/passes/tile/attention_scores.h - one kernel of the family attention under construction: windows, loops, scores and
+ * the online softmax. */
+#ifndef CORE_PASSES_TILE_ATTENTION_SCORES_H
+#define CORE_PASSES_TILE_ATTENTION_SCORES_H
 #include "core/passes/tile/build.h"
 
 /* Memory: of the op's operands, then of its results. */
@@ -34,8 +35,6 @@ typedef struct attend {
 /* What is carried from tile to tile. */
 enum { ATTEND_TOP, ATTEND_SUM, ATTEND_ACC, ATTEND_N_CARRIED };
 
-/* ---- attention.c ---- */
-
 /* The window of a memory for the tile of s. */
 tsr_status attend_window(attend *a, int memory, const kb_space *s, attend_side *out);
 /* for (at = from; at < to; at += step) body: from -> to of what is carried. */
@@ -48,8 +47,6 @@ typedef struct attend_loop {
   const void *user;
 } attend_loop;
 tsr_status attend_for(attend *a, const attend_loop *l, ir_value **carried);
-
-/* ---- attention_scores.c ---- */
 
 /* Is place n of no tile's end, so that the last tile holds what is no key? */
 static inline bool attend_has_tail(const attend *a) { return a->mem[ATTEND_LENGTHS].arg || a->x.n % a->bn; }
@@ -65,18 +62,4 @@ ir_value *attend_narrowed(attend *a, ir_value *p);
 /* acc / l, of queries that saw no key 0; t + log l. */
 ir_value *attend_average(attend *a, ir_value *const *carried);
 ir_value *attend_log_sum(attend *a, ir_value *const *carried);
-
-/* ---- attention_parts.c ---- */
-
-/* Few queries against many keys: the type of what the parts leave, [parts, batch, heads, queries, width + 1], in whose
- * last column is the log-sum-exp. NULL: not split. */
-const ir_type *attend_parts_type(ir_module *m, const ir_op *kernel, const tile_options *opts);
-/* a->parts and per_part, which are those of that type. */
-void attend_choose_parts(attend *a);
-/* Heads that share keys, with one query each, become rows of one block; a->mem and a->x say so. */
-void attend_group_heads(attend *a);
-/* The results, or what a part leaves. */
-tsr_status attend_store(attend *a, ir_value *const *carried);
-/* All parts, as if they had been tiles of keys. */
-tsr_status attend_sum_parts(attend *a, ir_value **carried);
 #endif
