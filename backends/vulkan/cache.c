@@ -46,7 +46,7 @@ void vk_cache_load(be_device *d) {
   char name[80];
   size_t n = 0;
   cache_name(d, name, sizeof name);
-  void *p = vk_cache_read(d->env, name, &n);
+  void *p = d->instance->probe.in_child ? NULL : vk_cache_read(d->env, name, &n);
   /* The driver's own header: length 32, version 1, vendor, device, UUID. Drivers should check it; some don't. */
   if (p && (n < 32 || memcmp((char *)p + 16, d->limits.pipeline_uuid, 16))) {
     al_free(d->env->al, p, n, 16);
@@ -61,9 +61,8 @@ void vk_cache_load(be_device *d) {
 void vk_cache_save(be_device *d) {
   size_t n = 0;
   char name[80];
-  if (!d->cache || !d->env->cache_dir || d->fn.vkGetPipelineCacheData(d->vk, d->cache, &n, NULL) != VK_SUCCESS ||
-      n <= 32)
-    return;
+  if (!d->cache || !d->env->cache_dir || d->instance->probe.in_child) return;
+  if (d->fn.vkGetPipelineCacheData(d->vk, d->cache, &n, NULL) != VK_SUCCESS || n <= 32) return;
   void *p = al_alloc(d->env->al, n, 16);
   size_t got = n;
   if (p && d->fn.vkGetPipelineCacheData(d->vk, d->cache, &got, p) == VK_SUCCESS && hash_of(p, got) != d->cache_hash) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/vulkan/vk.h"
+#include "core/base/hash.h"
 
 typedef struct features {
   VkPhysicalDeviceFeatures2 base;
@@ -307,11 +308,35 @@ static void fill_caps(const be_instance *in, VkPhysicalDevice p, const propertie
     if (mem.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) c->memory_bytes += (int64_t)mem.memoryHeaps[i].size;
   c->max_buffer_bytes = c->memory_bytes; /* not maxBufferSize: see buffer.c */
   fill_float_controls(&q->v12, c);
-  matrices(in, p, f, c);
 }
 
 static void hex(char *out, const uint8_t *b, int n) {
   for (int i = 0; i < n; i++) snprintf(out + 2 * i, 3, "%02x", b[i]);
+}
+
+static void identify(const be_instance *in, VkPhysicalDevice p, vk_id *out) {
+  VkPhysicalDeviceProperties q;
+  in->fn.vkGetPhysicalDeviceProperties(p, &q);
+  uint32_t v = q.driverVersion;
+  bool nvidia = q.vendorID == 0x10de; /* 10, 8, 8 and 6 bits */
+  snprintf(out->name, sizeof out->name, "%.255s", q.deviceName);
+  snprintf(out->version, sizeof out->version, "%u.%u.%u", nvidia ? v >> 22 : VK_API_VERSION_MAJOR(v),
+           nvidia ? v >> 14 & 255 : VK_API_VERSION_MINOR(v), nvidia ? v >> 6 & 255 : VK_API_VERSION_PATCH(v));
+  uint64_t h = hash_str(HASH_SEED, out->name);
+  h = hash_u64(hash_u64(hash_u64(hash_u64(h, v), q.vendorID), q.deviceID), q.apiVersion);
+  h = hash_bytes(h, q.pipelineCacheUUID, sizeof q.pipelineCacheUUID);
+  snprintf(out->key, sizeof out->key, "%016llx", (unsigned long long)hash_mix(h));
+}
+
+/* Who it is, and what is known of it; the process that tries drivers is asked before the first question that not every
+ * program asks. */
+static tsr_status find_out(be_instance *in, VkPhysicalDevice p, vk_id *id) {
+  char known[128];
+  identify(in, p, id);
+  vk_notes_load(&in->probe, id);
+  if (!vk_note_get(&in->probe, id, "properties", known)) vk_probe_run(&in->probe);
+  if (in->probe.in_child) printf("device\t%s\t%s\t%s\n", id->key, id->name, id->version), fflush(stdout);
+  return vk_must(&in->probe, id, "properties");
 }
 
 tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import *import, vk_features *f, vk_limits *l,
@@ -320,7 +345,9 @@ tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import
   features have;
   properties q;
   uint32_t n = 0;
+  vk_id id;
   memset(info, 0, sizeof *info);
+  TSR_TRY(find_out(in, p, &id));
   ext_list ext = {0};
   if (import) {
     ext = (ext_list){import->extensions, NULL, import->n_extensions};
@@ -336,12 +363,19 @@ tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import
   al_free(env->al, ext.props, n * sizeof *ext.props + 1, 16);
   summarise(&have, f);
   read_properties(in, p, f, &q);
+  vk_did(&in->probe, &id, "properties", "ok");
   if (missing(&have))
     return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", q.base.properties.deviceName, NULL), "%s lacks %s",
                    q.base.properties.deviceName, missing(&have));
   fill_limits(p, &q, l);
+  l->id = id;
   f->clock &= l->software; /* clock.c; a GPU's timestamps cost little */
   fill_caps(in, p, &q, f, &info->caps);
+  char why[128];
+  if (f->coopmat && vk_may(&in->probe, &id, "matrices", why)) {
+    matrices(in, p, f, &info->caps);
+    vk_did(&in->probe, &id, "matrices", "ok");
+  }
   snprintf(info->name, sizeof info->name, "%.127s", q.base.properties.deviceName);
   snprintf(info->driver, sizeof info->driver, "%.60s %.60s", q.v12.driverName, q.v12.driverInfo);
   snprintf(info->vendor, sizeof info->vendor, "%s", vendor_name(q.base.properties.vendorID));

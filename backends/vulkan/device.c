@@ -128,6 +128,7 @@ static tsr_status open_own(be_device *d, be_instance *in, int index, be_device_i
   if (!find_family(d, &d->family, &bits))
     return st_make(d->env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, NULL), "%s has no compute queue", info->name);
   d->limits.timestamp_bits = bits;
+  TSR_TRY(vk_must(&in->probe, &d->limits.id, "device"));
   VK_TRY(d, create_device(d));
   vk_load_device(&in->fn, d->vk, &d->fn);
   d->fn.vkGetDeviceQueue(d->vk, d->family, 0, &d->queue);
@@ -168,6 +169,18 @@ static tsr_status make_layout(be_device *d) {
   return vk_status(d, d->fn.vkCreatePipelineLayout(d->vk, &info, NULL, &d->layout), "vkCreatePipelineLayout");
 }
 
+/* What the device is used for, as far as its driver can do it. */
+static tsr_status test(be_device *d) {
+  char why[128], known[128];
+  vk_probe *p = &d->instance->probe;
+  const vk_id *id = &d->limits.id;
+  tsr_caps kept = d->caps;
+  if (!vk_note_get(p, id, "kernel", known) || !vk_selftest_kept(p, id, &kept)) vk_probe_run(p);
+  TSR_TRY(vk_must_all(p, id));
+  d->features.clock &= vk_may(p, id, "clock", why);
+  return vk_selftest(d);
+}
+
 tsr_status vk_device_open(be_instance *in, int index, const be_import *import, be_device **out, tsr_caps *caps) {
   *out = NULL;
   be_device *d = al_new(in->env->al, be_device);
@@ -177,6 +190,7 @@ tsr_status vk_device_open(be_instance *in, int index, const be_import *import, b
   pthread_mutex_init(&d->clock.mutex, NULL);
   atomic_init(&d->lost, false);
   atomic_init(&d->n_live, 0);
+  atomic_init(&d->n_compiling, 0);
   read_faults(d);
   be_device_info info;
   tsr_status st = import ? open_imported(d, in, import->desc, &info) : open_own(d, in, index, &info);
@@ -186,10 +200,9 @@ tsr_status vk_device_open(be_instance *in, int index, const be_import *import, b
     st = make_layout(d);
   }
   if (!st) {
-    char id[160];
-    vk_selftest_id(&info, id, sizeof id);
     vk_cache_load(d);
-    st = vk_selftest(d, id);
+    vk_did(&in->probe, &d->limits.id, "device", "ok");
+    st = in->probe.in_child ? NULL : test(d);
   }
   if (st) {
     vk_device_close(d);
@@ -202,6 +215,11 @@ tsr_status vk_device_open(be_instance *in, int index, const be_import *import, b
 
 void vk_device_close(be_device *d) {
   if (!d) return;
+  if (!vk_compiled(d)) {
+    d->env->log(d->env->log_user, 1, "vulkan: a driver still compiles a kernel: its device is left open");
+    d->instance->leaked = true;
+    return;
+  }
   if (d->vk && d->fn.vkDestroyDevice) {
     if (d->owned && !atomic_load(&d->lost)) d->fn.vkDeviceWaitIdle(d->vk);
     vk_cache_save(d);

@@ -117,40 +117,55 @@ static void list_devices(be_instance *in) {
   }
 }
 
-tsr_status vk_instance_create(const be_env *env, be_instance **out) {
-  *out = NULL;
+tsr_status vk_instance_load(be_instance *in) {
+  const be_env *env = in->env;
   TSR_TRY(vk_load(env));
   bool validate = knob_bool("TSR_VK_VALIDATION");
   if (validate && !has_layer("VK_LAYER_KHRONOS_validation"))
     return st_make(env->al, TSR_UNAVAILABLE,
                    ST_WHERE("vulkan", NULL, "install vulkan-validationlayers or unset TSR_VK_VALIDATION"),
                    "TSR_VK_VALIDATION is set but VK_LAYER_KHRONOS_validation is not installed");
-  be_instance *in = al_new(env->al, be_instance);
-  if (!in) return st_oom();
-  in->env = env;
   VkResult r = create(in, validate);
   if (r == VK_SUCCESS) list_devices(in);
-  if (r != VK_SUCCESS || !in->n_devices) {
+  if (r == VK_ERROR_OUT_OF_HOST_MEMORY) return st_oom();
+  if (r == VK_SUCCESS && in->n_devices) return NULL;
+  return st_make(env->al, TSR_UNAVAILABLE,
+                 ST_WHERE("vulkan", NULL, "install a Vulkan 1.3 driver (mesa-vulkan-drivers has one for the CPU)"),
+                 r != VK_SUCCESS ? "vkCreateInstance failed (%d)" : "no Vulkan 1.3 device", (int)r);
+}
+
+tsr_status vk_instance_create(const be_env *env, be_instance **out) {
+  char known[128];
+  vk_id drivers;
+  TSR_TRY(vk_instance_import(env, out));
+  be_instance *in = *out;
+  vk_drivers_id(&drivers);
+  if (env->probe) vk_notes_load(&in->probe, &drivers);
+  if (env->probe && !vk_note_get(&in->probe, &drivers, "instance", known)) vk_probe_run(&in->probe);
+  tsr_status st = vk_must(&in->probe, &drivers, "instance");
+  if (!st) st = vk_instance_load(in);
+  if (st) {
     vk_instance_destroy(in);
-    if (r == VK_ERROR_OUT_OF_HOST_MEMORY) return st_oom();
-    return st_make(env->al, TSR_UNAVAILABLE,
-                   ST_WHERE("vulkan", NULL, "install a Vulkan 1.3 driver (mesa-vulkan-drivers has one for the CPU)"),
-                   r != VK_SUCCESS ? "vkCreateInstance failed (%d)" : "no Vulkan 1.3 device", (int)r);
+    *out = NULL;
   }
-  *out = in;
-  return NULL;
+  return st;
 }
 
 tsr_status vk_instance_import(const be_env *env, be_instance **out) {
   if (!(*out = al_new(env->al, be_instance))) return st_oom();
   (*out)->env = env;
-  return NULL;
+  tsr_status st = vk_probe_init(&(*out)->probe, env);
+  if (!st) return NULL;
+  al_delete(env->al, *out);
+  *out = NULL;
+  return st;
 }
 
 void vk_instance_destroy(be_instance *in) {
-  if (!in) return;
+  if (!in || in->leaked) return;
   if (in->messenger) in->fn.vkDestroyDebugUtilsMessengerEXT(in->vk, in->messenger, NULL);
   if (in->vk) in->fn.vkDestroyInstance(in->vk, NULL);
+  vk_probe_clear(&in->probe);
   al_delete(in->env->al, in);
 }
 
@@ -159,10 +174,8 @@ int vk_n_devices(be_instance *in) { return in->n_devices; }
 tsr_status vk_device_info(be_instance *in, int index, be_device_info *out) {
   vk_features f;
   vk_limits l;
-  char id[160];
   TSR_TRY(vk_query(in, in->devices[index], NULL, &f, &l, out));
-  vk_selftest_id(out, id, sizeof id);
-  if (vk_selftest_kept(in->env, id, &out->caps)) return NULL;
+  if (vk_selftest_kept(&in->probe, &l.id, &out->caps)) return vk_must_all(&in->probe, &l.id);
   /* Never tested: opening the device does it. If that fails, the listing still tells what the driver says. */
   be_device *d = NULL;
   tsr_caps caps;
@@ -170,5 +183,5 @@ tsr_status vk_device_info(be_instance *in, int index, be_device_info *out) {
   if (!st) out->caps = caps;
   vk_device_close(d);
   tsr_status_free(st);
-  return NULL;
+  return vk_must_all(&in->probe, &l.id);
 }

@@ -1,8 +1,10 @@
-/* backends/vulkan/module.c - SPIR-V modules and their pipelines, made when a program first needs them, several at once.
- */
+/* backends/vulkan/module.c - SPIR-V modules and their pipelines, made when a program first needs them, several at once,
+ * by threads that are waited for as long as TSR_VK_DEADLINE_MS without another one coming. */
 #include <string.h>
+#include <time.h>
 
 #include "backends/vulkan/vk.h"
+#include "core/base/clock.h"
 
 enum { MAX_COMPILERS = 16 };
 
@@ -21,6 +23,7 @@ tsr_status vk_module_create(be_device *d, const be_module_desc *desc, be_module 
   if (!m || !a) goto oom;
   arena_init(a, d->env->al);
   pthread_mutex_init(&m->mutex, NULL);
+  atomic_init(&m->refs, 1);
   m->d = d;
   m->a = a;
   m->kernels = arena_array(a, vk_kernel, desc->n_kernels + 1);
@@ -47,7 +50,7 @@ oom:
 }
 
 void vk_module_destroy(be_module *m) {
-  if (!m) return;
+  if (!m || atomic_fetch_sub(&m->refs, 1) > 1) return;
   be_device *d = m->d;
   arena *a = m->a;
   for (int i = 0; i < m->n_kernels; i++)
@@ -91,55 +94,170 @@ static VkResult make_pipeline(be_device *d, const vk_kernel *k, VkPipeline *out)
 
 /* ---- several at once ---- */
 
+/* Shared by the caller and its threads, which may outlive the call: a driver's compiler can't be stopped. */
 typedef struct batch {
   be_device *d;
-  const vk_need *needs;
-  int n;
-  _Atomic int next;
-  _Atomic int result; /* the first VkResult that isn't success */
-  _Atomic int failed;
+  vk_need *needs;
+  int n, next, n_done, result, failed; /* result: the first VkResult that isn't success, of needs[failed] */
+  int refs;
+  pthread_mutex_t mutex;
+  pthread_cond_t done;
 } batch;
+
+static void batch_release(batch *b) {
+  be_device *d = b->d;
+  pthread_mutex_lock(&b->mutex);
+  bool last = --b->refs == 0;
+  pthread_mutex_unlock(&b->mutex);
+  if (!last) return;
+  for (int i = 0; i < b->n; i++) vk_module_destroy(b->needs[i].m);
+  pthread_cond_destroy(&b->done);
+  pthread_mutex_destroy(&b->mutex);
+  al_free_array(d->env->al, b->needs, (size_t)b->n);
+  al_delete(d->env->al, b);
+}
+
+static batch *batch_new(be_device *d, const vk_need *needs, int n) {
+  batch *b = al_new(d->env->al, batch);
+  pthread_condattr_t monotonic;
+  if (!b) return NULL;
+  *b = (batch){.d = d, .n = n, .refs = 1, .needs = al_zalloc(d->env->al, sizeof *needs * (size_t)n)};
+  if (!b->needs) {
+    al_delete(d->env->al, b);
+    return NULL;
+  }
+  memcpy(b->needs, needs, sizeof *needs * (size_t)n);
+  for (int i = 0; i < n; i++) atomic_fetch_add(&needs[i].m->refs, 1);
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&b->done, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+  pthread_mutex_init(&b->mutex, NULL);
+  return b;
+}
+
+/* A pipeline that comes too late for its program is kept: the next one finds it. */
+static VkResult make_one(be_device *d, const vk_need *w) {
+  vk_kernel *k = &w->m->kernels[w->kernel];
+  pthread_mutex_lock(&w->m->mutex);
+  bool made = k->pipeline != VK_NULL_HANDLE;
+  pthread_mutex_unlock(&w->m->mutex);
+  if (made) return VK_SUCCESS;
+  VkPipeline p = VK_NULL_HANDLE;
+  VkResult r = make_pipeline(d, k, &p);
+  if (r != VK_SUCCESS) return r;
+  pthread_mutex_lock(&w->m->mutex);
+  if (k->pipeline) d->fn.vkDestroyPipeline(d->vk, p, NULL); /* another thread was first */
+  else k->pipeline = p;
+  pthread_mutex_unlock(&w->m->mutex);
+  return r;
+}
 
 static void *worker(void *user) {
   batch *b = user;
-  for (int i; (i = atomic_fetch_add(&b->next, 1)) < b->n;) {
-    const vk_need *w = &b->needs[i];
-    vk_kernel *k = &w->m->kernels[w->kernel];
-    pthread_mutex_lock(&w->m->mutex);
-    bool done = k->pipeline != VK_NULL_HANDLE;
-    pthread_mutex_unlock(&w->m->mutex);
-    if (done) continue;
-    VkPipeline p = VK_NULL_HANDLE;
-    VkResult r = make_pipeline(b->d, k, &p);
-    int expected = VK_SUCCESS;
-    if (r != VK_SUCCESS && atomic_compare_exchange_strong(&b->result, &expected, (int)r)) atomic_store(&b->failed, i);
-    if (r != VK_SUCCESS) continue;
-    pthread_mutex_lock(&w->m->mutex);
-    if (k->pipeline) b->d->fn.vkDestroyPipeline(b->d->vk, p, NULL); /* another thread was first */
-    else k->pipeline = p;
-    pthread_mutex_unlock(&w->m->mutex);
+  be_device *d = b->d;
+  for (;;) {
+    pthread_mutex_lock(&b->mutex);
+    int i = b->next++;
+    pthread_mutex_unlock(&b->mutex);
+    if (i >= b->n) break;
+    VkResult r = make_one(d, &b->needs[i]);
+    pthread_mutex_lock(&b->mutex);
+    if (r != VK_SUCCESS && b->result == VK_SUCCESS) b->result = r, b->failed = i;
+    b->n_done++;
+    pthread_cond_signal(&b->done);
+    pthread_mutex_unlock(&b->mutex);
   }
+  batch_release(b);
+  atomic_fetch_sub(&d->n_compiling, 1); /* the last that it does with the device: vk_device_close waits for it */
   return NULL;
 }
 
-tsr_status vk_pipelines(be_device *d, const vk_need *needs, int n) {
-  batch b = {.d = d, .needs = needs, .n = n};
+static int start(batch *b, int want, pthread_t *threads) {
+  int n = 0;
+  for (bool ok = true; ok && n < want; n += ok) {
+    pthread_mutex_lock(&b->mutex);
+    b->refs++;
+    pthread_mutex_unlock(&b->mutex);
+    atomic_fetch_add(&b->d->n_compiling, 1);
+    ok = !pthread_create(&threads[n], NULL, worker, b);
+    if (ok) continue;
+    atomic_fetch_sub(&b->d->n_compiling, 1);
+    batch_release(b);
+  }
+  return n;
+}
+
+/* The kernel that was not ready when no pipeline came for as long as the deadline; NULL: all are there. */
+static const char *wait_for_all(batch *b, int64_t deadline_ms) {
+  const char *slow = NULL;
+  pthread_mutex_lock(&b->mutex);
+  for (int before = -1; b->n_done < b->n && !slow;) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t ns = until.tv_nsec + deadline_ms % 1000 * 1000000;
+    until.tv_sec += deadline_ms / 1000 + ns / 1000000000;
+    until.tv_nsec = ns % 1000000000;
+    before = b->n_done;
+    while (b->n_done == before && !slow)
+      if (pthread_cond_timedwait(&b->done, &b->mutex, &until) && b->n_done == before) slow = "";
+  }
+  for (int i = 0; slow && !*slow && i < b->n; i++) {
+    const vk_need *w = &b->needs[i];
+    pthread_mutex_lock(&w->m->mutex);
+    if (!w->m->kernels[w->kernel].pipeline) slow = w->m->kernels[w->kernel].desc.name;
+    pthread_mutex_unlock(&w->m->mutex);
+  }
+  b->next = slow ? b->n : b->next; /* what has not begun is left */
+  pthread_mutex_unlock(&b->mutex);
+  return slow;
+}
+
+static tsr_status make_all(be_device *d, batch *b, int missing) {
+  int64_t deadline_ms = knob_int("TSR_VK_DEADLINE_MS");
   pthread_t threads[MAX_COMPILERS];
-  int missing = 0, started = 0;
-  for (int i = 0; i < n; i++) missing += !needs[i].m->kernels[needs[i].kernel].pipeline;
-  if (!missing) return NULL;
-  if (atomic_load(&d->lost)) return vk_lost_status(d);
-  int want = (missing < MAX_COMPILERS ? missing : MAX_COMPILERS) - 1;
-  while (started < want && !pthread_create(&threads[started], NULL, worker, &b)) started++;
-  worker(&b);
-  for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
-  int r = atomic_load(&b.result);
+  int n = start(b, missing < MAX_COMPILERS ? missing : MAX_COMPILERS, threads);
+  if (!n) {
+    b->refs++;
+    atomic_fetch_add(&d->n_compiling, 1);
+    worker(b); /* no threads to be had: here, for as long as it takes */
+  }
+  const char *slow = wait_for_all(b, deadline_ms);
+  for (int i = 0; i < n; i++) slow ? pthread_detach(threads[i]) : pthread_join(threads[i], NULL);
+  if (slow)
+    return st_make(d->env->al, TSR_TIMEOUT,
+                   ST_WHERE("vulkan", slow, "a larger TSR_VK_DEADLINE_MS waits longer; a smaller tile compiles faster"),
+                   "the driver did not compile the kernel in %.3g s", (double)deadline_ms * 1e-3);
+  pthread_mutex_lock(&b->mutex);
+  int r = b->result;
+  const vk_need *w = &b->needs[b->failed];
+  pthread_mutex_unlock(&b->mutex);
   if (r == VK_SUCCESS) return NULL;
   if (r == VK_ERROR_DEVICE_LOST || r == VK_ERROR_OUT_OF_HOST_MEMORY || r == VK_ERROR_OUT_OF_DEVICE_MEMORY)
     return vk_status(d, (VkResult)r, "vkCreateComputePipelines");
-  const vk_need *w = &needs[atomic_load(&b.failed)];
   return st_make(
       d->env->al, TSR_LAUNCH_FAILED,
       ST_WHERE("vulkan", w->m->kernels[w->kernel].desc.name, "TSR_MATRIX=scalar avoids the matrix paths of the driver"),
       "the driver refused the kernel (%d)", r);
+}
+
+tsr_status vk_pipelines(be_device *d, const vk_need *needs, int n) {
+  int missing = 0;
+  for (int i = 0; i < n; i++) missing += !needs[i].m->kernels[needs[i].kernel].pipeline;
+  if (!missing) return NULL;
+  if (atomic_load(&d->lost)) return vk_lost_status(d);
+  batch *b = batch_new(d, needs, n);
+  if (!b) return st_oom();
+  tsr_status st = make_all(d, b, missing);
+  batch_release(b);
+  return st;
+}
+
+bool vk_compiled(be_device *d) {
+  int64_t from = clock_ns(), patience = knob_int("TSR_VK_DEADLINE_MS") * 1000000;
+  while (atomic_load(&d->n_compiling)) {
+    if (clock_ns() - from > patience) return false;
+    nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+  }
+  return true;
 }

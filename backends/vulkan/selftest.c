@@ -1,9 +1,10 @@
 /* backends/vulkan/selftest.c - which matrix shapes of the driver are used. Drivers list shapes that compute garbage or
  * that are emulated more slowly than plain arithmetic, so each is tried once per (device, driver): C = A * B in small
  * whole numbers, where any order of sums is exact, against the host; and its speed against a plain fma kernel on the
- * same operands. Losers stay listed with a reason. The outcome is kept in the cache folder. TSR_MATRIX=coopmat or
- * coopmat2 keeps the slow ones, never the wrong ones. */
+ * same operands. Losers stay listed with a reason. Each is a step of probe.h, taken in a process of its own where there
+ * is one. TSR_MATRIX=coopmat or coopmat2 keeps the slow ones, never the wrong ones. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backends/vulkan/vk.h"
@@ -13,153 +14,15 @@
 #include "core/base/str.h"
 #include "core/emit/spirv/spirv.h"
 
-enum { TEST_VERSION = 4, REPEATS = 3 };
+enum { REPEATS = 3, MOST_HUNG = 3, WHY = 48 };
 
 typedef struct verdict {
-  tsr_dtype a, b, c;
-  int m, n, k, scope, threads;
   bool wrong;
   double matrix_rate, plain_rate;
-  char why[48];
+  char why[WHY];
 } verdict;
 
-/* ---- kernels ---- */
-
 typedef vk_selftest_problem problem;
-
-static const char *mlir(tsr_dtype t) { return dtype_get(t)->mlir; }
-
-static void head(strb *s, const problem *p) {
-  strb_printf(s,
-              "\"tessera.target.kernel\"() ({\n^bb0(%%A: !tessera.ptr<%s, \"global\">, %%B: !tessera.ptr<%s, "
-              "\"global\">, %%C: !tessera.ptr<%s, \"global\">):\n",
-              mlir(p->a), mlir(p->b), mlir(p->c));
-  strb_printf(s, "%%bx = \"tessera.target.block_id\"() {axis = 0} : () -> index\n%%by = \"tessera.target.block_id\"() "
-                 "{axis = 1} : () -> index\n");
-}
-
-static void constant(strb *s, const char *name, int v) {
-  strb_printf(s, "%%%s = \"tessera.target.const\"() {value = %d} : () -> index\n", name, v);
-}
-static void binary(strb *s, const char *r, const char *op, const char *a, const char *b) {
-  strb_printf(s, "%%%s = \"tessera.target.%s\"(%%%s, %%%s) : (index, index) -> index\n", r, op, a, b);
-}
-
-/* Two by two tiles of the shape per subgroup (or workgroup), operands straight from memory, as the lowering reads them
- * there. */
-void vk_selftest_kernel(strb *s, const problem *p, const tsr_matrix_shape *x, int subgroup, bool tensor) {
-  const char *how = tensor && x->scope == SCOPE_WORKGROUP ? " {tensor = true}" : "";
-  char ta[64], tb[64], tc[64], sums[320] = "", inits[64] = "";
-  snprintf(ta, sizeof ta, "!tessera.matrix<%dx%dx%s, \"a\">", x->m, x->k, mlir(p->a));
-  snprintf(tb, sizeof tb, "!tessera.matrix<%dx%dx%s, \"b\">", x->k, x->n, mlir(p->b));
-  snprintf(tc, sizeof tc, "!tessera.matrix<%dx%dx%s, \"acc\">", x->m, x->n, mlir(p->c));
-  head(s, p);
-  constant(s, "zero", 0), constant(s, "K", p->k), constant(s, "N", p->n), constant(s, "step", x->k),
-      constant(s, "tm", 2 * x->m), constant(s, "tn", 2 * x->n);
-  constant(s, "half", x->n), constant(s, "down_a", x->m * p->k), constant(s, "down_c", x->m * p->n);
-  binary(s, "m0", "mul", "by", "tm"), binary(s, "n0", "mul", "bx", "tn"), binary(s, "a0", "mul", "m0", "K"),
-      binary(s, "cr", "mul", "m0", "N"), binary(s, "c0", "add", "cr", "n0");
-  strb_printf(s,
-              "%%z = \"tessera.target.const\"() {value = 0.0} : () -> %s\n%%f = \"tessera.target.mat_fill\"(%%z) : "
-              "(%s) -> %s\n",
-              mlir(p->c), mlir(p->c), tc);
-  for (int i = 0; i < 4; i++)
-    snprintf(sums + strlen(sums), sizeof sums - strlen(sums), "%s%s", i ? ", " : "", tc),
-        snprintf(inits + strlen(inits), sizeof inits - strlen(inits), ", %%f");
-  strb_printf(s, "%%r:4 = \"tessera.target.for\"(%%zero, %%K, %%step%s) ({\n^bb0(%%k: index", inits);
-  for (int i = 0; i < 4; i++) strb_printf(s, ", %%q%d: %s", i, tc);
-  strb_puts(s, "):\n");
-  binary(s, "ai", "add", "a0", "k"), binary(s, "aj", "add", "ai", "down_a"), binary(s, "bk", "mul", "k", "N"),
-      binary(s, "bi", "add", "bk", "n0"), binary(s, "bj", "add", "bi", "half");
-  for (int i = 0; i < 2; i++) {
-    strb_printf(s,
-                "%%ma%d = \"tessera.target.mat_load\"(%%A, %%a%c, %%K)%s : (!tessera.ptr<%s, \"global\">, index, "
-                "index) -> %s\n",
-                i, "ij"[i], how, mlir(p->a), ta);
-    strb_printf(s,
-                "%%mb%d = \"tessera.target.mat_load\"(%%B, %%b%c, %%N)%s : (!tessera.ptr<%s, \"global\">, index, "
-                "index) -> %s\n",
-                i, "ij"[i], how, mlir(p->b), tb);
-  }
-  for (int i = 0; i < 4; i++)
-    strb_printf(s, "%%s%d = \"tessera.target.mat_mma\"(%%ma%d, %%mb%d, %%q%d) : (%s, %s, %s) -> %s\n", i, i / 2, i % 2,
-                i, ta, tb, tc, tc);
-  strb_printf(s,
-              "\"tessera.target.yield\"(%%s0, %%s1, %%s2, %%s3) : (%s) -> ()\n}) : (index, index, index, %s) -> (%s)\n",
-              sums, sums, sums);
-  binary(s, "c1", "add", "c0", "half"), binary(s, "c2", "add", "c0", "down_c"), binary(s, "c3", "add", "c2", "half");
-  for (int i = 0; i < 4; i++)
-    strb_printf(s,
-                "\"tessera.target.mat_store\"(%%r#%d, %%C, %%c%d, %%N)%s : (%s, !tessera.ptr<%s, \"global\">, index, "
-                "index) -> ()\n",
-                i, i, how, tc, mlir(p->c));
-  bool wide = x->scope == SCOPE_WORKGROUP;
-  strb_printf(s,
-              "\"tessera.target.return\"() : () -> ()\n}) {sym_name = \"matrix\", dialect = \"spirv\", grid = [%d, %d, "
-              "1], block = [%d, 1, 1], subgroup = %d, path = \"%s\"} : () -> ()\n",
-              p->n / (2 * x->n), p->m / (2 * x->m), wide ? x->threads : subgroup, subgroup,
-              wide ? "coopmat2_workgroup" : "coopmat");
-}
-
-/* A row per lane, eight columns in its registers. */
-static void plain_kernel(strb *s, const problem *p, int subgroup) {
-  const char *acc = dtype_is_float(p->a) ? "f32" : "i32";
-  head(s, p);
-  constant(s, "zero", 0), constant(s, "one", 1), constant(s, "K", p->k), constant(s, "N", p->n),
-      constant(s, "rows", subgroup), constant(s, "cols", 8), constant(s, "eight", 8);
-  strb_puts(s, "%t = \"tessera.target.thread_id\"() {axis = 0} : () -> index\n");
-  binary(s, "mb", "mul", "by", "rows"), binary(s, "m0", "add", "mb", "t"), binary(s, "n0", "mul", "bx", "cols"),
-      binary(s, "a0", "mul", "m0", "K"), binary(s, "cr", "mul", "m0", "N"), binary(s, "c0", "add", "cr", "n0");
-  strb_printf(s,
-              "%%z = \"tessera.target.const\"() {value = 0.0} : () -> vector<8x%s>\n%%r = "
-              "\"tessera.target.for\"(%%zero, %%K, %%eight, %%z) ({\n^bb0(%%k: index, %%q: vector<8x%s>):\n",
-              acc, acc);
-  binary(s, "ai", "add", "a0", "k");
-  strb_printf(s,
-              "%%av = \"tessera.target.load\"(%%A, %%ai) : (!tessera.ptr<%s, \"global\">, index) -> vector<8x%s>\n%%af "
-              "= \"tessera.target.cast\"(%%av) : (vector<8x%s>) -> vector<8x%s>\n",
-              mlir(p->a), mlir(p->a), mlir(p->a), acc);
-  for (int u = 0; u < 8; u++) {
-    char from[16], to[16];
-    snprintf(from, sizeof from, u ? "s%d" : "q", u);
-    snprintf(to, sizeof to, "s%d", u + 1);
-    strb_printf(s,
-                "%%u%d = \"tessera.target.const\"() {value = %d} : () -> index\n%%k%d = \"tessera.target.add\"(%%k, "
-                "%%u%d) : (index, index) -> index\n",
-                u, u, u, u);
-    strb_printf(s,
-                "%%br%d = \"tessera.target.mul\"(%%k%d, %%N) : (index, index) -> index\n%%bi%d = "
-                "\"tessera.target.add\"(%%br%d, %%n0) : (index, index) -> index\n",
-                u, u, u, u);
-    strb_printf(s,
-                "%%bv%d = \"tessera.target.load\"(%%B, %%bi%d) : (!tessera.ptr<%s, \"global\">, index) -> "
-                "vector<8x%s>\n%%bf%d = \"tessera.target.cast\"(%%bv%d) : (vector<8x%s>) -> vector<8x%s>\n",
-                u, u, mlir(p->b), mlir(p->b), u, u, mlir(p->b), acc);
-    strb_printf(s,
-                "%%x%d = \"tessera.target.extract\"(%%af) {at = %d} : (vector<8x%s>) -> %s\n%%av%d = "
-                "\"tessera.target.vector\"(",
-                u, u, acc, acc, u);
-    for (int i = 0; i < 8; i++) strb_printf(s, "%s%%x%d", i ? ", " : "", u);
-    strb_puts(s, ") : (");
-    for (int i = 0; i < 8; i++) strb_printf(s, "%s%s", i ? ", " : "", acc);
-    strb_printf(s,
-                ") -> vector<8x%s>\n%%%s = \"tessera.target.fma\"(%%av%d, %%bf%d, %%%s) : (vector<8x%s>, vector<8x%s>, "
-                "vector<8x%s>) -> vector<8x%s>\n",
-                acc, to, u, u, from, acc, acc, acc, acc);
-  }
-  strb_printf(s,
-              "\"tessera.target.yield\"(%%s8) : (vector<8x%s>) -> ()\n}) : (index, index, index, vector<8x%s>) -> "
-              "vector<8x%s>\n",
-              acc, acc, acc);
-  strb_printf(s,
-              "%%o = \"tessera.target.cast\"(%%r) : (vector<8x%s>) -> vector<8x%s>\n\"tessera.target.store\"(%%o, %%C, "
-              "%%c0) : (vector<8x%s>, !tessera.ptr<%s, \"global\">, index) -> ()\n",
-              acc, mlir(p->c), mlir(p->c), mlir(p->c));
-  strb_printf(s,
-              "\"tessera.target.return\"() : () -> ()\n}) {sym_name = \"plain\", dialect = \"spirv\", grid = [%d, %d, "
-              "1], block = [%d, 1, 1], subgroup = %d} : () -> ()\n",
-              p->n / 8, p->m / subgroup, subgroup, subgroup);
-}
 
 /* ---- running ---- */
 
@@ -265,14 +128,8 @@ static tsr_status try_shape(be_device *d, const tsr_matrix_shape *listed, verdic
                (int)round_up(depth, x->k * 8)};
   bench b;
   strb text;
-  *v = (verdict){.a = x->a,
-                 .b = x->b,
-                 .c = x->c,
-                 .m = listed->m,
-                 .n = listed->n,
-                 .k = listed->k,
-                 .scope = (int)x->scope,
-                 .threads = x->threads};
+  char step[96], why[128];
+  *v = (verdict){.wrong = false};
   TSR_TRY(bench_begin(d, &p, &b));
   strb_init(&text, d->env->al);
   vk_selftest_kernel(&text, &p, x, lanes, d->caps.coopmat2_tensor);
@@ -286,10 +143,12 @@ static tsr_status try_shape(be_device *d, const tsr_matrix_shape *listed, verdic
     v->wrong = true;
     snprintf(v->why, sizeof v->why, "self-test: wrong results");
   }
-  if (!st && !v->wrong && p.m % lanes == 0) {
+  snprintf(step, sizeof step, "plain %s", dtype_get(p.a)->mlir);
+  if (!st && !v->wrong && p.m % lanes == 0 && vk_may(&d->instance->probe, &d->limits.id, step, why)) {
     strb_clear(&text);
-    plain_kernel(&text, &p, lanes);
+    vk_selftest_plain(&text, &p, lanes);
     st = strb_ok(&text) ? bench_run(&b, strb_text(&text), &v->plain_rate) : st_oom();
+    if (!st) vk_did(&d->instance->probe, &d->limits.id, step, "ok");
   }
   strb_clear(&text);
   bench_end(&b);
@@ -297,11 +156,6 @@ static tsr_status try_shape(be_device *d, const tsr_matrix_shape *listed, verdic
 }
 
 /* ---- outcome ---- */
-
-static bool same_shape(const verdict *v, const tsr_matrix_shape *x) {
-  return v->a == x->a && v->b == x->b && v->c == x->c && v->m == x->m && v->n == x->n && v->k == x->k &&
-         v->scope == (int)x->scope && v->threads == x->threads;
-}
 
 static void apply(tsr_matrix_shape *x, const verdict *v, bool keep_slow) {
   if (v->wrong) {
@@ -329,88 +183,131 @@ static void vk_apply_matrix_knob(tsr_caps *c) {
   if (!strcmp(v, "scalar")) c->subgroup_shuffle = c->subgroup_arithmetic = false;
 }
 
-void vk_selftest_id(const be_device_info *info, char *out, size_t cap) {
-  snprintf(out, cap, "%s-%.90s", info->id, info->driver);
-}
-
 static bool wants_test(const tsr_caps *c) {
   const char *wanted = knob_str("TSR_MATRIX");
   return c->n_matrix && strcmp(wanted, "subgroup") && strcmp(wanted, "scalar");
 }
 
-static void file_name(const char *id, char *out, size_t cap) {
-  snprintf(out, cap, "vulkan-matrix-%016llx.bin",
-           (unsigned long long)hash_mix(hash_u64(hash_str(HASH_SEED, id), TEST_VERSION)));
+static void step_name(const tsr_matrix_shape *x, char step[96]) {
+  int n =
+      snprintf(step, 96, "matrix %dx%dx%d %s x %s -> %s %s", x->m, x->n, x->k, dtype_get(x->a)->mlir,
+               dtype_get(x->b)->mlir, dtype_get(x->c)->mlir, x->scope == SCOPE_WORKGROUP ? "workgroup" : "subgroup");
+  if (x->threads) snprintf(step + n, 96 - (size_t)n, " of %d threads", x->threads);
 }
 
 /* Applies the verdict on shape i, of which the rate of plain arithmetic is a by-product. */
 static void conclude(tsr_caps *c, int i, const verdict *v) {
   const char *wanted = knob_str("TSR_MATRIX");
-  bool whole = v->a == TSR_I8 || v->a == TSR_U8;
+  bool whole = c->matrix[i].a == TSR_I8 || c->matrix[i].a == TSR_U8;
   if (c->matrix[i].enabled) apply(&c->matrix[i], v, !strcmp(wanted, "coopmat") || !strcmp(wanted, "coopmat2"));
   if (!whole && v->plain_rate > c->peak_flops_f32) c->peak_flops_f32 = v->plain_rate;
 }
 
-/* The verdicts kept on disk into v; how many of the shapes were found. */
-static int read_kept(const be_env *env, const tsr_caps *c, const char *id, verdict *v, bool *found) {
-  char name[96];
-  size_t n = 0;
-  int hits = 0;
-  file_name(id, name, sizeof name);
-  verdict *kept = vk_cache_read(env, name, &n);
-  for (int i = 0; i < c->n_matrix; i++) {
-    found[i] = false;
-    for (size_t k = 0; kept && k < n / sizeof *kept && !found[i]; k++)
-      if (same_shape(&kept[k], &c->matrix[i])) v[i] = kept[k], found[i] = true;
-    hits += found[i];
+/* What is known of a shape: a note, or a row of the list of known failures. */
+static bool read_kept(vk_probe *p, const vk_id *id, const char *step, verdict *v) {
+  char value[128], why[128], *end;
+  *v = (verdict){.wrong = false};
+  if (vk_known_bad(p->known_bad, id, step, why)) {
+    v->wrong = true;
+    snprintf(v->why, sizeof v->why, "%.47s", why);
+    return true;
   }
-  if (kept) al_free(env->al, kept, n, 16);
-  return hits;
+  if (!vk_note_get(p, id, step, value)) return false;
+  if (!strncmp(value, "ok ", 3)) {
+    v->matrix_rate = (double)strtoull(value + 3, &end, 10);
+    v->plain_rate = (double)strtoull(end, NULL, 10);
+  } else {
+    v->wrong = true;
+    if (!strncmp(value, "bad ", 4)) snprintf(v->why, sizeof v->why, "self-test: %.30s", value + 4);
+    else snprintf(v->why, sizeof v->why, "%.47s", !strncmp(value, "wrong ", 6) ? value + 6 : value);
+  }
+  return true;
+}
+
+static void keep(vk_probe *p, const vk_id *id, const char *step, const verdict *v) {
+  char value[128];
+  if (v->wrong) snprintf(value, sizeof value, "wrong %s", v->why);
+  else snprintf(value, sizeof value, "ok %.0f %.0f", v->matrix_rate, v->plain_rate);
+  vk_did(p, id, step, value);
 }
 
 /* A workgroup's matrices that a subgroup's of the same types outrun are left alone by `auto`. */
 static void compare_scopes(tsr_caps *c, const verdict *v) {
+  const tsr_matrix_shape *x = c->matrix;
   if (strcmp(knob_str("TSR_MATRIX"), "auto")) return;
   for (int i = 0; i < c->n_matrix; i++) {
     double best = 0;
     for (int k = 0; k < c->n_matrix; k++)
-      if (v[k].scope == SCOPE_SUBGROUP && c->matrix[k].enabled && v[k].a == v[i].a && v[k].b == v[i].b &&
-          v[k].c == v[i].c && v[k].matrix_rate > best)
+      if (x[k].scope == SCOPE_SUBGROUP && x[k].enabled && x[k].a == x[i].a && x[k].b == x[i].b && x[k].c == x[i].c &&
+          v[k].matrix_rate > best)
         best = v[k].matrix_rate;
-    if (v[i].scope != SCOPE_WORKGROUP || !c->matrix[i].enabled || !(v[i].matrix_rate > 0) || v[i].matrix_rate >= best)
-      continue;
+    if (x[i].scope != SCOPE_WORKGROUP || !x[i].enabled || !(v[i].matrix_rate > 0) || v[i].matrix_rate >= best) continue;
     c->matrix[i].enabled = false;
     snprintf(c->matrix[i].reason, sizeof c->matrix[i].reason, "slower than a subgroup's: %.0f against %.0f GFLOP/s",
              v[i].matrix_rate * 1e-9, best * 1e-9);
   }
 }
 
-bool vk_selftest_kept(const be_env *env, const char *id, tsr_caps *c) {
+bool vk_selftest_kept(vk_probe *p, const vk_id *id, tsr_caps *c) {
   verdict v[TSR_MAX_MATRIX];
-  bool found[TSR_MAX_MATRIX];
+  char step[96];
   vk_apply_matrix_knob(c);
   if (!wants_test(c)) return true;
-  if (read_kept(env, c, id, v, found) < c->n_matrix) return false;
+  for (int i = 0; i < c->n_matrix; i++) {
+    step_name(&c->matrix[i], step);
+    if (!read_kept(p, id, step, &v[i])) return false;
+  }
   for (int i = 0; i < c->n_matrix; i++) conclude(c, i, &v[i]);
   compare_scopes(c, v);
   return true;
 }
 
-tsr_status vk_selftest(be_device *d, const char *id) {
+/* Some drivers hang on all that they list: three such cost three deadlines, the rest are not tried. */
+static bool too_many_hung(vk_probe *p, const vk_id *id, const tsr_caps *c) {
+  int n = 0;
+  for (int i = 0; i < c->n_matrix; i++) {
+    char step[96], value[128];
+    step_name(&c->matrix[i], step);
+    n += vk_note_get(p, id, step, value) && !strncmp(value, "bad hung", 8);
+  }
+  return n >= MOST_HUNG;
+}
+
+tsr_status vk_selftest(be_device *d) {
   tsr_caps *c = &d->caps;
+  vk_probe *p = &d->instance->probe;
+  const vk_id *id = &d->limits.id;
   verdict v[TSR_MAX_MATRIX];
-  bool found[TSR_MAX_MATRIX];
-  char name[96];
+  char step[96], why[128];
   vk_apply_matrix_knob(c);
   if (!wants_test(c)) return NULL;
-  memset(v, 0, sizeof v);
-  int hits = read_kept(d->env, c, id, v, found);
   for (int i = 0; i < c->n_matrix; i++) {
-    if (!found[i]) TSR_TRY(try_shape(d, &c->matrix[i], &v[i]));
+    step_name(&c->matrix[i], step);
+    if (!read_kept(p, id, step, &v[i])) {
+      if (too_many_hung(p, id, c)) v[i] = (verdict){.wrong = true, .why = "not tried: others hung"};
+      else if (vk_may(p, id, step, why)) TSR_TRY(try_shape(d, &c->matrix[i], &v[i]));
+      keep(p, id, step, &v[i]);
+    }
     conclude(c, i, &v[i]);
   }
   compare_scopes(c, v);
-  file_name(id, name, sizeof name);
-  if (hits < c->n_matrix) vk_cache_write(d->env, name, v, sizeof *v * (size_t)c->n_matrix);
+  vk_notes_save(p);
   return NULL;
+}
+
+tsr_status vk_selftest_basic(be_device *d) {
+  bench b;
+  strb text;
+  double rate;
+  int lanes = d->caps.subgroup;
+  problem p = {TSR_F32, TSR_F32, TSR_F32, (int)round_up(32, lanes), 32, 32};
+  TSR_TRY(bench_begin(d, &p, &b));
+  strb_init(&text, d->env->al);
+  vk_selftest_plain(&text, &p, lanes);
+  tsr_status st = strb_ok(&text) ? bench_run(&b, strb_text(&text), &rate) : st_oom();
+  if (!st && !right(&b))
+    st = st_make(d->env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, NULL), "gave wrong results");
+  strb_clear(&text);
+  bench_end(&b);
+  return st;
 }

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <volk.h>
 
+#include "backends/vulkan/probe.h"
 #include "backends/vulkan/vk_newer.h"
 #include "core/base/arena.h"
 #include "core/base/knob.h"
@@ -38,6 +39,8 @@ struct be_instance {
   _Atomic int n_messages; /* of the validation layers */
   VkPhysicalDevice devices[VK_MAX_DEVICES];
   int n_devices;
+  vk_probe probe;
+  bool leaked; /* a driver still compiles for one of its devices: it must not be destroyed */
 };
 
 /* What a physical device has, beyond tsr_caps. */
@@ -52,6 +55,7 @@ typedef struct vk_limits {
   uint32_t max_groups[3];
   float timestamp_period;
   uint32_t timestamp_bits; /* that count; 0: the queue has no timestamps */
+  vk_id id;
   bool software, unified;
   bool sized_compute;           /* requiredSubgroupSizeStages has compute */
   uint32_t max_subgroups;       /* maxComputeWorkgroupSubgroups: of one block, where a size is required */
@@ -83,6 +87,7 @@ struct be_device {
   _Atomic bool lost;
   _Atomic int fault_oom, fault_lost; /* countdown of injected failures (TSR_VK_FAULT); < 0 = none */
   _Atomic int n_live;                /* buffers alive, for leak tests */
+  _Atomic int n_compiling;           /* threads that make pipelines */
   struct { pthread_mutex_t mutex; be_module *kernel; double ns_per_tick; bool tried; } clock; /* clock.c */
 };
 
@@ -149,6 +154,7 @@ struct be_module {
   arena *a;
   vk_kernel *kernels;
   int n_kernels;
+  _Atomic int refs; /* its owner, and what compiles for it */
   pthread_mutex_t mutex;
 };
 
@@ -161,6 +167,8 @@ tsr_status vk_lost_status(const be_device *d);
 tsr_status vk_instance_create(const be_env *env, be_instance **out);
 /* No VkInstance: for devices of the application. */
 tsr_status vk_instance_import(const be_env *env, be_instance **out);
+/* Without trying the drivers in another process first. */
+tsr_status vk_instance_load(be_instance *in);
 void vk_instance_destroy(be_instance *in);
 int vk_n_devices(be_instance *in);
 tsr_status vk_device_info(be_instance *in, int index, be_device_info *out);
@@ -256,14 +264,21 @@ bool vk_stats_add(be_kernel_stats *s, const char *name, double value); /* false:
 /* Makes the pipelines of the given kernels that don't exist yet, several at once. */
 typedef struct vk_need { be_module *m; int kernel; } vk_need;
 tsr_status vk_pipelines(be_device *d, const vk_need *needs, int n);
+/* Waits for the threads that make them; false: a driver still compiles, and nothing of the device may be destroyed. */
+bool vk_compiled(be_device *d);
 tsr_status vk_program_create(be_device *d, const be_program_desc *desc, be_program **out);
 void vk_program_destroy(be_program *p);
 tsr_status vk_program_run(be_stream *s, be_program *p, const be_range *bindings, double *times_ns);
 
+void vk_selftest_plain(strb *s, const vk_selftest_problem *p, int subgroup);
+
 /* ---- selftest.c: fills d->caps.matrix[].enabled and .reason ---- */
-tsr_status vk_selftest(be_device *d, const char *id);
+tsr_status vk_selftest(be_device *d);
 /* The same from earlier results alone; false if there are none for some shape. */
-bool vk_selftest_kept(const be_env *env, const char *id, tsr_caps *c);
-/* Who the results belong to: device and driver. */
-void vk_selftest_id(const be_device_info *info, char *out, size_t cap);
+bool vk_selftest_kept(vk_probe *p, const vk_id *id, tsr_caps *c);
+/* A product in f32 without matrices: does the device compute at all? */
+tsr_status vk_selftest_basic(be_device *d);
+
+/* ---- probe_main.c: the process in which steps are tried ---- */
+void vk_probe_main(const be_env *env, char **args);
 #endif

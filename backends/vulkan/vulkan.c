@@ -44,4 +44,5 @@ const be_vtable vulkan_backend = {
     .program_create = vk_program_create,
     .program_destroy = vk_program_destroy,
     .program_run = vk_program_run,
+    .probe_main = vk_probe_main,
 };

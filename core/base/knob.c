@@ -41,6 +41,9 @@ static const knob knobs[] = {
     {"TSR_HIPBLASLT", "", TEXT, "path of hipBLASLt, a peer of `tessera bench`; empty = search"},
     {"TSR_SUBMIT_MS", "500", INT(1, 1000000), "longest estimated milliseconds of work in one GPU submission"},
     {"TSR_VK_VALIDATION", "0", BOOL, "run Vulkan under the validation layers, synchronization validation included; each message counts as an error"},
+    {"TSR_PROBE", "", TEXT, "program that tries drivers in a process of its own, which may crash or hang; off = they are tried in this one; empty = the application's, else tessera/tessera-probe beside the library"},
+    {"TSR_VK_DEADLINE_MS", "30000", INT(10, 1000000), "longest milliseconds that a step of a Vulkan driver's self-test, or the compilation of one pipeline, may take"},
+    {"TSR_VK_KNOWN_BAD", "", TEXT, "a list of what Vulkan drivers can't do (docs/vulkan.md), read before the library's own"},
     {"TSR_VK_FAULT", "", LIST("oom:N,lost:N"), "testing: makes the Nth allocation or submission of a Vulkan device fail"},
 };
 #undef TEXT

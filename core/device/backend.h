@@ -10,8 +10,9 @@
 #define CORE_DEVICE_BACKEND_H
 #include "core/base/status.h"
 #include "core/device/caps.h"
+#include "tessera/probe.h"
 
-#define BE_ABI 3
+#define BE_ABI 4
 
 typedef struct be_instance be_instance; /* backend-defined: a loaded driver */
 typedef struct be_device be_device;
@@ -27,6 +28,10 @@ typedef struct be_env {
   void (*log)(void *user, int level, const char *text); /* level 0 error, 1 warning, 2 info, 3 debug; never NULL */
   void *log_user;
   const char *cache_dir; /* for pipeline caches and the like; NULL = keep nothing on disk */
+  /* Runs the backend's probe_main with argv[2] and on in a process of its own; returns as tsr_context_desc.probe does.
+   * NULL: there is no way to. */
+  int (*probe)(void *user, const tsr_probe_call *call);
+  void *probe_user;
 } be_env;
 
 typedef struct be_device_info {
@@ -205,6 +210,10 @@ typedef struct be_vtable {
   /* stream_create takes priorities: of two streams with work ready, that with the larger number goes first. Elsewhere
    * they are ignored. */
   bool stream_priorities;
+
+  /* What the process of be_env.probe does, called in it: tries the driver and writes what it finds to standard output.
+   * `args` is ended by NULL. May be NULL. */
+  void (*probe_main)(const be_env *env, char **args);
 } be_vtable;
 
 #endif

@@ -3,7 +3,7 @@
 
 static const dialect_row rows[N_DIALECTS] = {
     [DIALECT_CPU] = {.name = "cpu", .plain_arch = "cpu", .plain_subgroup = 1},
-    [DIALECT_SPIRV] = {.name = "spirv", .ops = OPS_SPIRV, .gpu = true, .rates_measured = true, .plain_arch = "spirv", .plain_subgroup = 32},
+    [DIALECT_SPIRV] = {.name = "spirv", .ops = OPS_SPIRV, .gpu = true, .compile_deadline = true, .rates_measured = true, .plain_arch = "spirv", .plain_subgroup = 32},
     [DIALECT_CUDA] = {.name = "cuda", .ops = OPS_NVIDIA, .gpu = true, .has_arch_table = true, .reports_spills = true,
                       .language = "CUDA C++", .text_name = "CUDA", .compile_with = "NVRTC --std=c++17", .plain_arch = "sm_80", .plain_subgroup = 32},
     [DIALECT_HIP] = {.name = "hip", .ops = OPS_AMD, .gpu = true, .has_arch_table = true, .reports_spills = true, .moves_freely = true,

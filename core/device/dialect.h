@@ -16,6 +16,7 @@ typedef struct dialect_row {
                                shared among resident blocks */
   bool rates_measured;      /* rates are what self-tests reached, not a data sheet's */
   bool reports_spills;      /* its compiler tells of registers spilled, which a lighter schedule avoids */
+  bool compile_deadline;    /* TSR_TIMEOUT is the driver's compiler, given up (TSR_VK_DEADLINE_MS) */
   /* Its compiler spreads narrow registers, moves instructions over branches and unrolls short loops whole: neighbours
    * stay in vectors of up to 16, stores stand without a branch, loops over whole products say that they stay loops. */
   bool moves_freely;

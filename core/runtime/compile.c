@@ -376,7 +376,7 @@ done:
 }
 
 /* Once more with a lighter schedule for what spills; a try that doesn't compile leaves the program before it. */
-tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out) {
+static tsr_status compile_light(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out) {
   static const rt_compilers compilers = {compile_once, rt_compile};
   rt_lighter lighter = {.n = 0};
   tsr_program *heavy = NULL;
@@ -399,6 +399,42 @@ tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *
     heavy = *out;
     m = again;
   }
+}
+
+static const char simplest[] = "tiling,mma,pipeline";
+
+/* For a driver whose compiler is still at the program that was asked for. */
+static tsr_status compile_simpler(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_status slow,
+                                  tsr_program **out) {
+  char disable[1024];
+  tsr_compile_options simple = o ? *o : (tsr_compile_options){0};
+  snprintf(disable, sizeof disable, "%s%s%s", o && o->disable ? o->disable : "", o && o->disable ? "," : "", simplest);
+  simple.disable = disable;
+  simple.tune = TSR_TUNE_OFF;
+  tsr_status st = compile_light(dev, m, &simple, out);
+  if (st) {
+    rt_log(dev->ctx, TSR_LOG_WARN, "nor does the simplest schedule compile: %s", tsr_status_message(st));
+    tsr_status_free(st);
+    return slow;
+  }
+  const ir_module *schedule = (*out)->levels[TSR_LEVEL_SCHEDULE];
+  trace_add(&(*out)->trace, "schedule", "compile_deadline", schedule ? schedule->root : NULL, false,
+            "fall-back: %s; small tiles without matrix instructions took its place", tsr_status_cause(slow));
+  rt_log(dev->ctx, TSR_LOG_WARN, "%s; small tiles without matrix instructions took its place",
+         tsr_status_message(slow));
+  tsr_status_free(slow);
+  return NULL;
+}
+
+tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *o, tsr_program **out) {
+  ir_module *again = NULL;
+  bool may = dev->be && dialect_of(&dev->caps)->compile_deadline;
+  if (may && level_of(m) == TSR_LEVEL_GRAPH) /* below it the schedule is its author's, or the tuner's candidate */
+    tsr_status_free(ir_module_clone(m, &again));
+  tsr_status st = compile_light(dev, m, o, out);
+  if (tsr_status_code(st) == TSR_TIMEOUT && again) return compile_simpler(dev, again, o, st, out);
+  ir_module_destroy(&again);
+  return st;
 }
 
 tsr_schedule tsr_schedule_pipelined(void) {

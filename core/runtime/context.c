@@ -82,6 +82,7 @@ tsr_status tsr_context_create(const tsr_context_desc *desc, tsr_context **out) {
   if (!c->cache_dir) TSR_GOTO(st_oom());
   memcpy(c->cache_dir, dir, c->cache_dir_bytes);
   c->env = (be_env){.al = &c->al, .log = env_log, .log_user = c, .cache_dir = *dir ? c->cache_dir : NULL};
+  TSR_GOTO(rt_probe_init(c, desc));
   *out = c;
 done:
   if (st) tsr_context_destroy(&c);
@@ -96,6 +97,7 @@ void tsr_context_destroy(tsr_context **cp) {
   rt_tune_close(c);
   rt_custom_clear(c);
   arena_clear(&c->devices_arena);
+  rt_probe_clear(c);
   pthread_mutex_destroy(&c->lock);
   tsr_allocator al = c->al;
   al_free(&al, c->cache_dir, c->cache_dir_bytes, 16);

@@ -44,6 +44,7 @@ struct tsr_context {
   rt_backend backends[RT_MAX_BACKENDS];
   int n_backends;
   tsr_backend_info infos[RT_MAX_BACKENDS + RT_MAX_NOT_BUILT];
+  struct rt_probe *probe; /* probe.c */
   arena devices_arena; /* device infos, made once */
   tsr_device_info *devices;
   int n_devices;
@@ -252,6 +253,9 @@ bool rt_tune_cached(tsr_device *dev, const tsr_compile_options *o);
 void rt_tune_failed(tsr_program *p, const tsr_compile_options *o, rt_compile_fn compile);
 void rt_tune_ran(tsr_program *p, const tsr_compile_options *o);
 void rt_tune_close(tsr_context *ctx);
+/* probe.c: how the context's backends start a process in which drivers are tried, be_env.probe. */
+tsr_status rt_probe_init(tsr_context *ctx, const tsr_context_desc *desc);
+void rt_probe_clear(tsr_context *ctx);
 /* device_profile.c: what the user loaded. */
 void rt_drop_profile(tsr_device *dev);
 /* The block tile of a matmul kernel whose target code does not name it (CPU); left alone otherwise. */

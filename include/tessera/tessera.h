@@ -12,6 +12,7 @@
 #define TESSERA_TESSERA_H
 
 #include "tessera/base.h"
+#include "tessera/probe.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -72,11 +73,22 @@ typedef struct tsr_context_desc {
   const char *cache_dir;          /* NULL = the knob TSR_CACHE_DIR; "" = keep nothing on disk */
   const void *const *extra_backends; /* tables of core/device/backend.h, NULL-terminated, for tests and out-of-tree
                                         devices; may be NULL */
+  /* Drivers are tried in a process of their own, so that one which crashes or hangs costs the path that was tried and
+   * not the application. This function starts such a process and returns its exit status, minus the signal that ended
+   * it, or TSR_PROBE_HUNG or TSR_PROBE_NOT_STARTED. NULL: the program `probe_program` does, of which main hands its
+   * arguments to tsr_probe_main ("/proc/self/exe": the application itself); NULL too: the knob TSR_PROBE, else
+   * tessera/tessera-probe beside the shared library. Where there is none drivers are tried in this process. */
+  int (*probe)(void *user, const tsr_probe_call *call);
+  void *probe_user;
+  const char *probe_program;
 } tsr_context_desc;
 
 /* desc may be NULL. Drivers are loaded when devices are first listed or opened, not here. */
 TSR_API TSR_MUST_USE tsr_status tsr_context_create(const tsr_context_desc *desc, tsr_context **out);
 TSR_API void tsr_context_destroy(tsr_context **ctx);
+/* What a program begins with that the library may start to try drivers (tsr_context_desc.probe_program):
+ * `int rc = tsr_probe_main(argc, argv); if (rc >= 0) return rc;`. -1: these are other arguments. */
+TSR_API int tsr_probe_main(int argc, char **argv);
 
 /* ---- devices --------------------------------------------------------------------------------------------------- */
 

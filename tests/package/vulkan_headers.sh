@@ -31,7 +31,7 @@ for file in "$SOURCE"/backends/vulkan/*.c $(grep -lE '<(volk|vulkan/vulkan)\.h>'
   "$SOURCE"/examples/*.c); do
   [ "$(basename "$file")" != volk.c ] || continue
   $CC -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Werror -fsyntax-only \
-    -DTSR_BUILD -DTSR_SOURCE_DIR='""' -I"$dir" -I"$SOURCE" -I"$SOURCE/include" "$file"
+    -DTSR_BUILD -DTSR_SOURCE_DIR='""' -I"$dir" -I"$SOURCE" -I"$SOURCE/include" -I"$BUILD/generated" "$file"
   n=$((n + 1))
 done
 echo "$n files that use Vulkan compile with the older headers"

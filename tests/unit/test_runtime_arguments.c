@@ -14,6 +14,11 @@
 
 static void base_functions(void **state) {
   HOLDS(tsr_abi_version(), == TSR_ABI_VERSION);
+  HOLDS(tsr_probe_main(3, NULL), == -1); /* arguments of another's */
+  HOLDS(tsr_probe_main(0, (char *[]){NULL}), == -1);
+  HOLDS(tsr_probe_main(2, (char *[]){"app", "--help", NULL}), == -1);
+  HOLDS(tsr_probe_main(1, (char *[]){"tessera-probe", NULL}), == 2);
+  HOLDS(tsr_probe_main(3, (char *[]){"tessera-probe", "none", "", NULL}), == 2);
   HOLDS(tsr_status_code(NULL), == TSR_OK);
   HOLDS(tsr_status_message(NULL), != NULL);
   HOLDS_TEXT(tsr_status_level(NULL), == 0);

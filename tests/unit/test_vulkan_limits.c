@@ -6,6 +6,9 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <string.h>
+
 #include "backends/vulkan/vk.h"
 
 /* A required subgroup size: the stage must be among requiredSubgroupSizeStages
@@ -56,8 +59,32 @@ static void selftest_values_are_small_and_not_negative(void **state) {
       }
 }
 
+/* The first row that fits decides; what is no row fits nothing. */
+static void first_row_of_known_failures_decides(void **state) {
+  static const char list[] = "# llvmpipe* | * | * | a comment\n\n  no row\n* | * | only three\n | * | * | empty\n"
+                             "llvmpipe* | 26.1.* | matrix 8x8x8 f16* | slow\r\nllvmpipe* | 26.* | matrix * | ok\n"
+                             "*|*|matrix *|others\nMali* | 1.[0-4].? | device | hangs";
+  static const struct { const char *name, *version, *step, *why; } rows[] = {
+      {"llvmpipe (256 bits)", "26.1.6", "matrix 8x8x8 f16 x f16 -> f32 subgroup", "known bad: slow"},
+      {"llvmpipe (256 bits)", "26.1.6", "matrix 8x8x8 i8 x i8 -> i32 subgroup", NULL},
+      {"llvmpipe (256 bits)", "22.3.6", "matrix 8x8x8 i8 x i8 -> i32 subgroup", "known bad: others"},
+      {"llvmpipe (256 bits)", "26.1.6", "device", NULL},
+      {"Mali-G57", "1.4.0", "device", "known bad: hangs"},
+      {"Mali-G57", "1.5.0", "device", NULL},
+      {"", "", "", NULL}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    vk_id id = {.key = ""};
+    char why[128] = "";
+    snprintf(id.name, sizeof id.name, "%s", rows[i].name);
+    snprintf(id.version, sizeof id.version, "%s", rows[i].version);
+    bool bad = vk_known_bad(list, &id, rows[i].step, why);
+    if (bad != !!rows[i].why || (bad && strcmp(why, rows[i].why))) fail_msg("row %d: %s", (int)i, why);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(subgroup_size_is_required_only_where_allowed),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(first_row_of_known_failures_decides),
+                                     cmocka_unit_test(subgroup_size_is_required_only_where_allowed),
                                      cmocka_unit_test(selftest_values_are_small_and_not_negative)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

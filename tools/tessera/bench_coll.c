@@ -234,7 +234,7 @@ int bench_coll(int argc, char **argv) {
   b.cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
   b.threads = b.ranks < b.cores ? b.ranks : b.cores;
   tsr_context *ctx = NULL;
-  tsr_status st = tsr_context_create(NULL, &ctx);
+  tsr_status st = cli_context(&ctx);
   if (!st) st = bench_env_read(ctx, "off", 0, b.ms, &b.env);
   rc = st ? cli_fail(st) : run_all(&b, only, a);
   tsr_context_destroy(&ctx);

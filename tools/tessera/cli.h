@@ -28,6 +28,8 @@ typedef struct option {
 /* Parses options; what is left are the operands (argv is reordered, *argc updated; argv[0] stays). False after one line
  * on stderr. */
 bool cli_options(const char *command, int *argc, char **argv, const option *options, int n);
+/* A context whose drivers are tried in a process of this command. */
+tsr_status cli_context(tsr_context **out);
 /* Prints the status as one line, frees it and returns the exit code it stands for. */
 int cli_fail(tsr_status st);
 /* One line on stderr; command "": none. EXIT_USAGE. */

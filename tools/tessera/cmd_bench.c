@@ -368,7 +368,7 @@ int cmd_bench(int argc, char **argv) {
   if (!rc) rc = find_peers(&r, against);
   if (!rc && r.o.without) rc = check_without(r.o.without);
   tsr_status st = rc ? NULL : tsr_policy_parse(policy ? policy : "fast", &r.o.policy);
-  if (!rc && !st) st = tsr_context_create(NULL, &r.ctx);
+  if (!rc && !st) st = cli_context(&r.ctx);
   if (!rc && !st) st = bench_env_read(r.ctx, tune, r.o.seed, ms, &r.env);
   if (st) rc = cli_fail(st);
   for (int i = 0; i < n && !rc; i++) /* all of them before the first is timed */

@@ -156,7 +156,7 @@ static int act(const cache_args *a, const char *action, int (*run)(tune_cache *c
 /* The environment is judged where contexts are made; this command needs none for its own work. */
 static tsr_status check_environment(void) {
   tsr_context *ctx = NULL;
-  tsr_status st = tsr_context_create(NULL, &ctx);
+  tsr_status st = cli_context(&ctx);
   tsr_context_destroy(&ctx);
   return st;
 }

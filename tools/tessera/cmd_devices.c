@@ -70,7 +70,7 @@ int cmd_devices(int argc, char **argv) {
   const tsr_device_info *d;
   const tsr_backend_info *b;
   int n, n_backends, shown = 0;
-  tsr_status st = tsr_context_create(NULL, &ctx);
+  tsr_status st = cli_context(&ctx);
   if (!st) st = tsr_devices(ctx, &d, &n);
   if (!st) st = tsr_backends(ctx, &b, &n_backends);
   if (st) {
@@ -138,7 +138,7 @@ int cmd_ops(int argc, char **argv) {
   if (argc > 1) return cli_usage("ops", "unexpected \"%s\"", argv[1]);
   tsr_context *ctx = NULL;
   char *text = NULL;
-  tsr_status st = tsr_context_create(NULL, &ctx);
+  tsr_status st = cli_context(&ctx);
   if (tiles || device) {
     int rc = st ? cli_fail(st) : tiles ? print_tiles(ctx, device) : cli_usage("ops", "--device goes with --tiles");
     tsr_context_destroy(&ctx);

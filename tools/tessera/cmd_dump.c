@@ -49,7 +49,7 @@ int cmd_dump(int argc, char **argv) {
   tsr_context *ctx = NULL;
   tsr_device *dev = NULL;
   tsr_program *prog = NULL;
-  st = tsr_context_create(NULL, &ctx);
+  st = cli_context(&ctx);
   if (!st) st = tsr_device_open(ctx, device, &dev);
   int rc = st ? EXIT_OK : shape_list_compile(&shapes, ctx, dev, text, bytes, argv[1], &o, &prog);
   if (!st && !rc)

@@ -82,7 +82,7 @@ int cmd_knobs(int argc, char **argv) {
   }
   if (json) printf("]\n");
   tsr_context *ctx = NULL;
-  tsr_status st = tsr_context_create(NULL, &ctx);
+  tsr_status st = cli_context(&ctx);
   tsr_context_destroy(&ctx);
   return st ? cli_fail(st) : EXIT_OK;
 }

@@ -88,7 +88,7 @@ static int run(int argc, char **argv, int (*show)(const profile_args *a, tsr_con
   tsr_context *ctx = NULL;
   tsr_device *dev = NULL;
   tsr_profile *p = NULL;
-  tsr_status st = tsr_context_create(NULL, &ctx);
+  tsr_status st = cli_context(&ctx);
   if (!st) st = tsr_device_open(ctx, a.device, &dev);
   if (!st && a.profile) st = tsr_device_load_profile(dev, a.profile);
   int rc = st ? cli_fail(st) : compile_and_run(&a, argv[1], ctx, dev, &p);

@@ -350,7 +350,7 @@ int cmd_run(int argc, char **argv) {
   if (st) return cli_fail(st);
   run_state r = {0};
   if (weights_file) st = weights_open(NULL, weights_file, &inputs.w);
-  if (!st) st = tsr_context_create(NULL, &r.ctx);
+  if (!st) st = cli_context(&r.ctx);
   int rc = st ? cli_fail(st) : run_file(&r, argv[1], device, policy, &inputs, &outputs, &shapes, seed, repeat, tune);
   for (int i = 0; r.in && r.shared && i < r.n_in; i++)
     if (!r.shared[i]) tsr_buffer_destroy(&r.in[i].buffer);

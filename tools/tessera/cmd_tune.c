@@ -213,7 +213,7 @@ int cmd_tune(int argc, char **argv) {
   tsr_context *ctx = NULL;
   tsr_device *dev = NULL;
   tsr_graph *g = NULL;
-  tsr_status st = tsr_context_create(NULL, &ctx);
+  tsr_status st = cli_context(&ctx);
   if (!st) st = tsr_device_open(ctx, a.device, &dev);
   if (!st && a.profile) st = tsr_device_load_profile(dev, a.profile);
   bool attention = !strcmp(argv[1], "attention");

@@ -90,6 +90,8 @@ static int run(int argc, char **argv) {
 
 /* A result that nobody got is none, whatever the command thinks. */
 int main(int argc, char **argv) {
+  int probed = tsr_probe_main(argc, argv);
+  if (probed >= 0) return probed;
   keep_standard_files();
   signal(SIGXFSZ, SIG_IGN); /* beyond `ulimit -f` a write fails like one to a full disk */
   int rc = run(argc, argv);
@@ -107,6 +109,11 @@ int cli_usage(const char *cmd, const char *fmt, ...) {
   say(cmd, fmt, ap);
   va_end(ap);
   return EXIT_USAGE;
+}
+
+/* Drivers are tried by this command in a process of its own. */
+tsr_status cli_context(tsr_context **out) {
+  return tsr_context_create(&(tsr_context_desc){.probe_program = "/proc/self/exe"}, out);
 }
 
 int cli_fail(tsr_status st) {

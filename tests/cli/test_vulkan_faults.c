@@ -1,0 +1,149 @@
+/* Vulkan drivers that crash, hang or take too long (tests/fake/fault_icd.c in front of lavapipe): the command says so
+ * in one line, does without what failed, and knows it the next time. Lists of known failures; programs that can't try a
+ * driver for the library. */
+#include "tests/cli/cli_run.h"
+
+static const char product[] =
+    "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<128x96xf32>, %B: tensor<96x128xf32>):\n%0 = "
+    "\"tessera.graph.matmul\"(%A, %B)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
+
+static void case_of(cli *c, const char *fault, const char *cache) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/cache-%s", c->dir, cache);
+  setenv("TSR_CACHE_DIR", path, 1);
+  setenv("TSR_TEST_VK_FAULT", fault, 1);
+}
+
+/* `no`, if not NULL, must not be said. */
+static void expect(cli *c, const char *args, int want, const char *says, const char *no) {
+  int rc = cli_run(c, args);
+  c->n++;
+  if (rc == want && strstr(c->said, says) && !(no && strstr(c->said, no))) return;
+  c->wrong++;
+  printf("%s %s: %s: exit status %d, expected %d and \"%s\", not \"%s\", got:\n%s\n", getenv("TSR_TEST_VK_FAULT"),
+         getenv("TSR_CACHE_DIR"), args, rc, want, says, no ? no : "", c->said);
+}
+
+static int count(const char *text, const char *word) {
+  int n = 0;
+  for (const char *at = text; (at = strstr(at, word)); at++) n++;
+  return n;
+}
+
+/* The step fails; told once, and the device stays or is left out; the second run knows. */
+static void step_fails(cli *c, const char *fault, const char *told, bool stays) {
+  static const char warning[] = "warning: vulkan: ";
+  case_of(c, fault, fault);
+  expect(c, "devices", 0, told, NULL);
+  if (count(c->said, warning) != 1) c->wrong++, printf("%s: not told in one line:\n%s\n", fault, c->said);
+  if (!strstr(c->said, "\nvulkan:0 ") == stays) c->wrong++, printf("%s: the device:\n%s\n", fault, c->said);
+  expect(c, "devices", 0, stays ? "\nvulkan:0 " : "cpu:0", warning);
+  if (!stays) expect(c, "run x.mlir --device vulkan:0", 3, "vulkan", NULL);
+}
+
+static void steps(cli *c) {
+  step_fails(c, "crash:coopmat", "demoted: self-test: crashed (signal 11)", true);
+  step_fails(c, "crash:matrices", "step \"matrices\" crashed (signal 11)", true);
+  step_fails(c, "crash:properties", "step \"properties\" crashed (signal 11)", false);
+  step_fails(c, "crash:instance", "a driver crashed (signal 11) in a self-test", false);
+  setenv("TSR_VK_DEADLINE_MS", "3000", 1);
+  step_fails(c, "hang:device", "hung for 3 s", false);
+  unsetenv("TSR_VK_DEADLINE_MS");
+}
+
+static void slow_compiler_gets_a_simpler_program(cli *c) {
+  case_of(c, "none:", "slow");
+  expect(c, "run x.mlir --device vulkan:0 --tune off", 0, "", "took its place");
+  case_of(c, "slow:large", "slow");
+  setenv("TSR_VK_DEADLINE_MS", "700", 1);
+  expect(c, "run x.mlir --device vulkan:0 --tune off", 0,
+         "the driver did not compile the kernel in 0.7 s (a larger TSR_VK_DEADLINE_MS waits longer; a smaller tile "
+         "compiles faster); small tiles without matrix instructions took its place",
+         NULL);
+  unsetenv("TSR_VK_DEADLINE_MS");
+}
+
+static void lists_of_known_failures(cli *c) {
+  static const char list[] = "# mine\n* | * | properties | ok\nllvm* | * | matrix * | not here\nno row\n";
+  char path[128];
+  cli_write(c, "list.txt", list, sizeof list - 1);
+  cli_path(c, "list.txt", path, sizeof path);
+  case_of(c, "crash:coopmat", "list");
+  setenv("TSR_VK_KNOWN_BAD", path, 1);
+  expect(c, "devices", 0, "demoted: known bad: not here", "crashed");
+  expect(c, "devices", 0, "list.txt:4 is no row \"device | version | step | why\" and is left out", "crashed");
+  setenv("TSR_VK_KNOWN_BAD", "/nonexistent", 1);
+  case_of(c, "none:", "list");
+  expect(c, "devices", 0, "TSR_VK_KNOWN_BAD: /nonexistent can't be opened", "known bad: not here");
+  unsetenv("TSR_VK_KNOWN_BAD");
+}
+
+/* The live case: lavapipe 26.1 crashes where it compiles matrices of 512 bits, which a row of our list says; without
+ * the row the self-test finds out. */
+static void lavapipe_of_512_bits_is_survived(cli *c) {
+  static const char none[] = "* | * | * | ok\n";
+  char path[128];
+  cli_write(c, "none.txt", none, sizeof none - 1);
+  cli_path(c, "none.txt", path, sizeof path);
+  setenv("LP_NATIVE_VECTOR_WIDTH", "512", 1);
+  case_of(c, "none:", "wide");
+  expect(c, "devices", 0, "512 bits", NULL);
+  setenv("TSR_VK_KNOWN_BAD", path, 1);
+  expect(c, "devices", 0, "512 bits", "known bad");
+  unsetenv("TSR_VK_KNOWN_BAD");
+  unsetenv("LP_NATIVE_VECTOR_WIDTH");
+}
+
+static void programs_that_try_nothing_leave_it_to_this_process(cli *c) {
+  static const char *const programs[] = {"off", "/bin/true", "/bin/false", "/nonexistent", "/dev/null"};
+  for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+    case_of(c, "crash:matrices", "never"); /* this process would crash: so it was asked, and nobody else */
+    setenv("TSR_PROBE", programs[i], 1);
+    expect(c, "devices", -1, "", NULL);
+  }
+  case_of(c, "none:", "none");
+  setenv("TSR_PROBE", "off", 1);
+  expect(c, "devices", 0, "\nvulkan:0 ", "warning");
+  unsetenv("TSR_PROBE");
+}
+
+/* No sanitizer's handler between a signal and its process. */
+static void leave_signals_alone(void) {
+  const char *options = getenv("ASAN_OPTIONS");
+  char all[512];
+  snprintf(all, sizeof all, "%s%shandle_segv=0", options ? options : "", options && *options ? ":" : "");
+  setenv("ASAN_OPTIONS", all, 1);
+}
+
+int main(void) {
+  cli c;
+  const char *drivers = getenv("VK_DRIVER_FILES");
+  if (drivers && access(drivers, R_OK)) {
+    printf("skipped: VK_DRIVER_FILES=%s: no Vulkan here\n", drivers);
+    return 77;
+  }
+  if (!cli_begin(&c)) return 77;
+  leave_signals_alone();
+  char icd[512];
+  int n = snprintf(icd, sizeof icd,
+                   "{\"file_format_version\": \"1.0.1\", \"ICD\": {\"library_path\": "
+                   "\"%s/tests/libfault_icd.so\", \"api_version\": \"1.4.0\"}}\n",
+                   TSR_BINARY_DIR);
+  cli_write(&c, "icd.json", icd, (size_t)n);
+  cli_write(&c, "x.mlir", product, sizeof product - 1);
+  char path[128];
+  cli_path(&c, "icd.json", path, sizeof path);
+  setenv("VK_DRIVER_FILES", path, 1);
+  case_of(&c, "none:", "none");
+  if (cli_run(&c, "devices") || !strstr(c.said, "llvmpipe")) {
+    printf("skipped: no lavapipe to stand before: %s\n", c.said);
+    cli_end(&c);
+    return 77;
+  }
+  steps(&c);
+  slow_compiler_gets_a_simpler_program(&c);
+  lists_of_known_failures(&c);
+  lavapipe_of_512_bits_is_survived(&c);
+  programs_that_try_nothing_leave_it_to_this_process(&c);
+  return cli_end(&c);
+}
