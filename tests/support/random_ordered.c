@@ -9,8 +9,8 @@ static bool coin(build *b) { return rng_range(b->r, 0, 1); }
 static tsr_shape shape(build *b, int axis, int rank, int64_t longest) {
   tsr_shape s = random_shape(b->r, rank, 400);
   s.dims[axis] = rng_range(b->r, 0, 9) ? rng_range(b->r, 1, 40) : rng_range(b->r, 41, longest);
-  for (int64_t n = 0, i = 0; n != 1; i++) {
-    n = 1;
+  for (;;) {
+    int64_t n = 1;
     for (int d = 0; d < rank; d++) n *= d == axis ? 1 : s.dims[d];
     if (n * s.dims[axis] <= 2000 || n <= 1) break;
     for (int d = 0; d < rank; d++)
