@@ -11,7 +11,7 @@ const char graph_no_cast[] = "there is no implicit cast: use tessera.graph.cast"
 
 tsr_status shape_finish(ir_op *op, tsr_dtype t, int rank, const int64_t *dims, const ir_type **results) {
   ir_type x = {.kind = IR_T_TENSOR, .dtype = t, .rank = rank};
-  memcpy(x.dims, dims, sizeof *dims * (size_t)rank);
+  if (rank) memcpy(x.dims, dims, sizeof *dims * (size_t)rank);
   if (dtype_is_complex(t) && rank == TSR_MAX_RANK)
     return ir_error(op, "their parts are one more", "complex tensors have at most %d dimensions", TSR_MAX_RANK - 1);
   int64_t n = ir_type_count(&x), bytes;
