@@ -1,5 +1,5 @@
-/* core/passes/tile/attention_scores.h - one kernel of the family attention under construction: windows, loops, scores and
- * the online softmax. */
+/* core/passes/tile/attention_scores.h - one kernel of the family attention under construction: windows, loops, scores
+ * and the online softmax. */
 #ifndef CORE_PASSES_TILE_ATTENTION_SCORES_H
 #define CORE_PASSES_TILE_ATTENTION_SCORES_H
 #include "core/passes/tile/build.h"
