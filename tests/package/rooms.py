@@ -161,6 +161,8 @@ for path, name in quoted("backends"):
     allowed = (own, "tessera/", "core/base/", "core/device/", "core/ir/", "core/emit/")
     if path.split("/")[1] in ("cuda", "hip"):
         allowed += ("backends/simt/",)
+    if path.split("/")[1] in ("cpu", "null"):
+        allowed += ("backends/host/",)
     if "/" in name and not name.startswith(allowed):
         bad.append(f"{path} includes {name}, which {own} may not")
 for path, name in quoted("core"):

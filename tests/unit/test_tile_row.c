@@ -17,8 +17,8 @@
 #include "core/passes/tile/expand_row.h"
 #include "core/passes/tile/work.h"
 #include "tests/support/api_check.h"
+#include "tests/support/tile_text.h"
 
-#define T(op) "\"tessera.tile." op "\""
 /* Arguments x [20,48], w [48], c [20,48] or [20,1]; a block has 8 rows, the last one 4. */
 #define OPEN(t, out, n)                                                                                        \
   T("program") "() ({\n^bb0(%X: tensor<20x48x" t ">, %W: tensor<48x" t ">):\n%C = " T("buffer") "() : () -> tensor<20x" n "x" out ">\n" \
@@ -30,7 +30,6 @@
   "%wc = " T("window") "(%c, %m, %z) {sizes = [8, " n "]}\n"
 #define CLOSE \
   T("store") "(%s, %wc)\n" T("return") "()\n}) {sym_name = \"k\", grid = [3, 1, 1], outputs = 1, family = \"row\"}\n"
-#define YIELD(x) T("yield") "(" x ")\n"
 #define SAME(t) "({\n^bb0(%p: " t "):\n" YIELD("%p") "}, {\n^bb0(%q: " t "):\n" YIELD("%q") "}) "
 #define ROW(operands, regions, recipe, maps, more) \
   "%s = " T("row") operands " " regions "{recipe = \"" recipe "\", maps = \"" maps "\", tile = [8, 48]" more "}\n"
@@ -64,22 +63,6 @@ static const struct {
     {"rows that lie the other way", OPEN("f32", "f32", "48") "%t = " T("view") "(%x) : (!tessera.view<20x48xf32>) -> !tessera.view<48x20xf32, strides=[1, 48]>\n%wt = " T("window") "(%t, %z, %m) {sizes = [48, 8]}\n" ROW("(%wt)", SAME("f32"), "softmax", "nm", "") CLOSE, false},
 };
 enum { N_KERNELS = sizeof kernels / sizeof *kernels };
-
-static ir_module *parse(const char *text, const char *name) {
-  ir_module *m = NULL;
-  tsr_status st = ir_parse(NULL, text, strlen(text), "test", &m);
-  if (st) fail_msg("%s: %s", name, tsr_status_message(st));
-  return m;
-}
-
-static char *printed(const ir_module *m) {
-  strb b;
-  strb_init(&b, NULL);
-  ir_print(&b, m);
-  char *s = strdup(strb_text(&b));
-  strb_clear(&b);
-  return s;
-}
 
 static char *written_out(const char *text, const char *name) {
   ir_module *m = parse(text, name);
