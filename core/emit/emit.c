@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/emit/cpu/emit_cpu.h"
 #include "core/emit/spirv/spirv.h"
 #include "core/emit/text/text.h"
 #include "core/ir/target/target.h"

@@ -8,7 +8,4 @@
 tsr_status emit_module(const ir_module *target, const tsr_caps *caps, arena *a, be_module_desc *out);
 /* The readable form: SPIR-V disassembly, CUDA or HIP source, the listing of CPU micro-kernel calls. */
 tsr_status emit_source(const ir_module *target, const tsr_caps *caps, strb *out);
-
-tsr_status emit_cpu(const ir_module *target, const tsr_caps *caps, arena *a, be_module_desc *out);
-tsr_status emit_cpu_source(const ir_module *target, strb *out);
 #endif

@@ -1,12 +1,13 @@
 /* core/emit/cpu/emit_cpu.c - Target IR of the CPU dialect to the code image of emit/cpu/code.h.
  * Input: a verified module; output: one blob in the arena. References become table indices; the operand limits of the
  * format are checked here with a clear status, what the micro-kernels take in emit/cpu/check.c. */
+#include "core/emit/cpu/emit_cpu.h"
+
 #include <string.h>
 
 #include "core/base/dtype.h"
 #include "core/emit/cpu/check.h"
 #include "core/emit/cpu/code.h"
-#include "core/emit/emit.h"
 #include "core/ir/reducer.h"
 #include "core/ir/target/target.h"
 

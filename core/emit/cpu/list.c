@@ -1,7 +1,8 @@
 /* core/emit/cpu/list.c - Target IR of the CPU dialect as a listing to read: the calls of each kernel's blocks. */
+#include "core/emit/cpu/emit_cpu.h"
+
 #include <string.h>
 
-#include "core/emit/emit.h"
 #include "core/ir/target/target.h"
 
 static void list_value(strb *s, const ir_value *v) {
