@@ -1,0 +1,161 @@
+/* examples/charlm/main.c - trains a byte-level transformer on a text, in C, on the library's public interface: the
+ * gradients by tsr_graph_grad, then AdamW. See usage below; charlm.h says which file does what. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "charlm.h"
+
+const char *const mode_names[N_MODES] = {"safe", "standard", "aggressive", "deterministic"};
+
+void fail(const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  fputs("charlm: ", stderr);
+  vfprintf(stderr, fmt, ap);
+  fputc('\n', stderr);
+  va_end(ap);
+  exit(1);
+}
+
+void check(tsr_status s) {
+  if (s) fail("%s", tsr_status_message(s));
+}
+
+typedef struct options {
+  config c;
+  const char *device, *text, *csv, *html, *checkpoint;
+  int steps, every;
+} options;
+
+static const char usage[] =
+    "usage: charlm [option value] ...\n"
+    "  --device ID        cpu:0, vulkan:0, ..\n"
+    "  --steps N          in all, those before a stop included (300)\n"
+    "  --mode M           safe: products of f32, compensated sums; standard: of bf16; aggressive: of fp8; these two\n"
+    "                     with a dynamic scale of the loss; deterministic: f32, the same bits in every run (standard)\n"
+    "  --seed N           of parameters, batches and dropout (1)\n"
+    "  --text PATH        a file, or the files of a folder (/usr/share/common-licenses)\n"
+    "  --batch, --length  sequences a step, bytes of each (8, 128)\n"
+    "  --layers, --width, --heads   the model (2, 128, 4)\n"
+    "  --rate, --warmup   learning rate, steps until it is reached (0.003, 20)\n"
+    "  --scale            of the loss at first, in modes standard and aggressive (65536)\n"
+    "  --dropout, --clip  share that is dropped, most norm of the gradients (0.1, 1)\n"
+    "  --csv FILE, --html FILE      the loss of each step, the curve\n"
+    "  --checkpoint FILE  goes on from there if it is there, and is written at the end and every --every steps (50)\n";
+
+static double number(const char *name, const char *value, double low, double high) {
+  char *end;
+  const double v = strtod(value, &end);
+  if (end == value || *end || !(v >= low && v <= high)) fail("--%s %s: a number from %g to %g", name, value, low, high);
+  return v;
+}
+
+static int whole(const char *name, const char *value, int low, int high) {
+  const double v = number(name, value, low, high);
+  if (v != floor(v)) fail("--%s %s: a whole number", name, value);
+  return (int)v;
+}
+
+static int mode_of(const char *value) {
+  for (int i = 0; i < N_MODES; i++)
+    if (!strcmp(value, mode_names[i])) return i;
+  fail("--mode %s: safe, standard, aggressive or deterministic", value);
+  return 0;
+}
+
+static void read_option(options *o, const char *name, const char *v) {
+  struct { const char *name; int32_t *to; int low, high; } wholes[] = {
+      {"steps", &o->steps, 1, 1 << 24}, {"every", &o->every, 1, 1 << 24}, {"seed", &o->c.seed, 0, 1 << 30},
+      {"batch", &o->c.batch, 1, 4096}, {"length", &o->c.length, 2, 65536}, {"width", &o->c.width, 1, 16384},
+      {"heads", &o->c.heads, 1, 1024}, {"layers", &o->c.layers, 1, MAX_LAYERS}, {"warmup", &o->c.warmup, 0, 1 << 24}};
+  struct { const char *name; float *to; double low, high; } numbers[] = {
+      {"rate", &o->c.rate, 0, 10}, {"dropout", &o->c.dropout, 0, 0.99}, {"clip", &o->c.clip, 1e-6, 1e30},
+      {"scale", &o->c.scale, 1, 3e38}};
+  struct { const char *name, **to; } words[] = {{"device", &o->device}, {"text", &o->text}, {"csv", &o->csv},
+                                                {"html", &o->html}, {"checkpoint", &o->checkpoint}};
+  for (size_t i = 0; i < sizeof wholes / sizeof *wholes; i++)
+    if (!strcmp(name, wholes[i].name)) { *wholes[i].to = whole(name, v, wholes[i].low, wholes[i].high); return; }
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    if (!strcmp(name, numbers[i].name)) {
+      *numbers[i].to = (float)number(name, v, numbers[i].low, numbers[i].high);
+      return;
+    }
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (!strcmp(name, words[i].name)) { *words[i].to = v; return; }
+  if (strcmp(name, "mode")) fail("no option --%s; --help lists them", name);
+  o->c.mode = mode_of(v);
+}
+
+static options read_options(int argc, char **argv) {
+  options o = {.c = {.batch = 8, .length = 128, .width = 128, .heads = 4, .layers = 2, .seed = 1, .warmup = 20,
+                     .mode = MODE_STANDARD, .rate = 0.003f, .dropout = 0.1f, .clip = 1, .scale = 65536},
+               .text = "/usr/share/common-licenses", .steps = 300, .every = 50};
+  for (int i = 1; i < argc; i += 2) {
+    if (!strcmp(argv[i], "--help")) {
+      fputs(usage, stdout);
+      exit(0);
+    }
+    if (strncmp(argv[i], "--", 2)) fail("%s is no option; --help lists them", argv[i]);
+    if (i + 1 == argc) fail("%s needs a value", argv[i]);
+    read_option(&o, argv[i] + 2, argv[i + 1]);
+  }
+  if (o.c.mode != MODE_STANDARD && o.c.mode != MODE_AGGRESSIVE) o.c.scale = 0;
+  if (o.c.width % o.c.heads) fail("%d columns for %d heads", o.c.width, o.c.heads);
+  return o;
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void train(const options *o, const text *x, trainer *t, history *h) {
+  const int64_t bytes = (int64_t)o->c.batch * o->c.length;
+  int32_t *tokens = malloc((size_t)bytes * sizeof *tokens), *targets = malloc((size_t)bytes * sizeof *targets);
+  outcome *rows = realloc(h->rows, (size_t)(o->steps > h->n ? o->steps : h->n) * sizeof *rows);
+  if (!tokens || !targets || !rows) fail("out of memory");
+  h->rows = rows;
+  const double begin = now();
+  const int before = h->n;
+  while (h->n < o->steps) {
+    const int step = h->n + 1;
+    text_batch(x, &o->c, step, tokens, targets);
+    outcome *last = &h->rows[h->n++];
+    *last = trainer_step(t, step, tokens, targets);
+    progress(step, o->steps, last, now() - begin, bytes * (step - before));
+    if (!isfinite(last->loss)) fail("the loss of step %d is not finite", step);
+    if (o->checkpoint && (step % o->every == 0 || step == o->steps)) checkpoint_write(o->checkpoint, &o->c, h, t);
+  }
+  free(tokens);
+  free(targets);
+}
+
+int main(int argc, char **argv) {
+  const options o = read_options(argc, argv);
+  tsr_context *ctx;
+  tsr_device *dev;
+  text x;
+  history h = {NULL, 0};
+  text_read(o.text, &x);
+  if (x.n <= (size_t)o.c.length) fail("%s has only %zu bytes", o.text, x.n);
+  check(tsr_context_create(NULL, &ctx));
+  check(tsr_device_open(ctx, o.device, &dev));
+  trainer *t = trainer_create(ctx, dev, &o.c);
+  if (o.checkpoint && checkpoint_read(o.checkpoint, &o.c, &h, t)) fprintf(stderr, "goes on after step %d\n", h.n);
+  printf("%zu bytes of text, %lld parameters, %d kernels a step on %s, %s\n", x.n, (long long)trainer_n_parameters(t),
+         trainer_n_kernels(t), tsr_device_get_info(dev)->id, mode_names[o.c.mode]);
+  train(&o, &x, t, &h);
+  if (o.csv) write_csv(o.csv, &h);
+  if (o.html) write_html(o.html, &o.c, &h, tsr_device_get_info(dev)->name, trainer_n_parameters(t));
+  if (h.n) printf("loss %.4f -> %.4f in %d steps\n", (double)h.rows[0].loss, (double)h.rows[h.n - 1].loss, h.n);
+  trainer_destroy(&t);
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+  free(x.bytes);
+  free(h.rows);
+  return 0;
+}

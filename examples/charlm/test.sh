@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# examples/charlm/test.sh CHARLM [DEVICE] - a small model, trained for some steps: the loss falls, in modes that agree;
+# a deterministic run twice, and one that is killed and goes on, give the same bits; what can't be is one line. Exit
+# status 77: the text isn't there.
+set -u
+charlm=$1 device=${2:-cpu:0} wrong=0
+[ -d /usr/share/common-licenses ] || { echo "no /usr/share/common-licenses"; exit 77; }
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+echo "no checkpoint" >other
+export TSR_CACHE_DIR=$dir/cache
+bad() { echo "$*"; wrong=1; }
+model=("$charlm" --device "$device" --seed 3 --layers 1 --width 32 --heads 2 --length 32 --batch 4 --warmup 10
+  --rate 0.01)
+small() { "${model[@]}" "$@"; }
+# The loss of a row of a CSV file; within: two numbers are no farther apart than the third.
+loss_of() { awk -F, -v row="$2" 'NR == row + 1 {print $2}' "$1"; }
+within() { awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN {d = a - b; exit !(d < 0 ? -d <= most : d <= most)}'; }
+
+# ---- it learns, in every mode the same within what the mode's roundings make of 40 steps -----------------------------
+for mode in safe standard aggressive deterministic; do
+  small --mode "$mode" --steps 40 --csv "$mode.csv" --html "$mode.html" >"$mode.out" 2>&1 ||
+    bad "$mode: $(tail -1 "$mode.out")"
+  [ "$(wc -l <"$mode.csv")" = 41 ] || bad "$mode: not 40 rows"
+  first=$(loss_of "$mode.csv" 1) last=$(loss_of "$mode.csv" 40)
+  awk -v a="$first" -v b="$last" 'BEGIN {exit !(a > 5 && a < 6.5 && b < 0.7 * a)}' || bad "$mode: loss $first -> $last"
+  [ "$(tail -1 "$mode.out")" = "loss $(printf %.4f "$first") -> $(printf %.4f "$last") in 40 steps" ] ||
+    bad "$mode: $(tail -1 "$mode.out")"
+  grep -q '<polyline' "$mode.html" && ! grep -q 'http' "$mode.html" || bad "$mode: no curve of its own"
+done
+# Of f32 the order of sums differs alone; bf16 has 8 bits and fp8 4, of products that f32 sums.
+within "$(loss_of safe.csv 40)" "$(loss_of deterministic.csv 40)" 0.01 || bad "safe and deterministic are apart"
+within "$(loss_of safe.csv 40)" "$(loss_of standard.csv 40)" 0.02 || bad "safe and standard are apart"
+within "$(loss_of safe.csv 40)" "$(loss_of aggressive.csv 40)" 0.2 || bad "safe and aggressive are apart"
+
+# ---- a scale that overflows is halved, and the step changes nothing else ---------------------------------------------
+small --mode standard --steps 12 --batch 1 --length 2 --scale 3e38 --csv scale.csv >out 2>&1 || bad "$(tail -1 out)"
+awk -F, 'NR == 2 {exit !($3 == "inf" && $5 == 1.5e38)}' scale.csv || bad "no overflow: $(sed -n 2p scale.csv)"
+awk -F, 'NR > 2 && $3 == "inf" {exit 1}' scale.csv || bad "it overflows still"
+
+# ---- deterministic: twice, and killed on the way ---------------------------------------------------------------------
+run=("${model[@]}" --mode deterministic --steps 120 --every 1)
+fixed() { "${run[@]}" "$@"; }
+fixed --checkpoint whole --csv whole.csv >out 2>&1 || bad "$(tail -1 out)"
+fixed --checkpoint twice --csv twice.csv >out 2>&1 || bad "$(tail -1 out)"
+cmp whole twice && cmp whole.csv twice.csv || bad "two deterministic runs differ"
+cut=
+for _ in 1 2 3 4 5; do # a process that is done before it is killed shows nothing: again
+  rm -f killed
+  "${run[@]}" --checkpoint killed >out 2>&1 & # no function: the process itself is killed
+  pid=$!
+  until [ -s killed ] || ! kill -0 $pid 2>/dev/null; do sleep 0.01; done
+  kill -9 $pid 2>/dev/null
+  wait $pid 2>/dev/null || { cut=1; break; }
+done
+[ "$cut" ] || bad "it was done before it was killed, five times"
+[ -s killed ] || bad "no checkpoint before it was killed"
+fixed --checkpoint killed --csv killed.csv >out 2>&1 || bad "$(tail -1 out)"
+grep -q 'goes on after step' out || bad "it began anew"
+cmp whole killed && cmp whole.csv killed.csv || bad "what goes on differs from what wasn't stopped"
+
+# ---- what can't be ---------------------------------------------------------------------------------------------------
+says() { # what it says, then the command
+  local want=$1
+  shift
+  "$@" >out 2>&1
+  [ $? = 1 ] && grep -qF -- "charlm: $want" out || bad "wanted '$want', got '$(tail -1 out)'"
+}
+says "--mode fast: safe, standard, aggressive or deterministic" small --mode fast
+says "--steps 0: a number from 1" small --steps 0
+says "no option --step" small --step 3
+says "--csv needs a value" small --csv
+says "33 columns for 2 heads" small --width 33
+says "there is no /nowhere" small --text /nowhere
+says "whole is of a run with other options" small --steps 130 --checkpoint whole
+head -c 1000 whole >part
+says "part is no whole checkpoint" fixed --checkpoint part
+says "other is no checkpoint" fixed --checkpoint other
+exit $wrong
