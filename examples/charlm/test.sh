@@ -40,7 +40,7 @@ awk -F, 'NR == 2 {exit !($3 == "inf" && $5 == 1.5e38)}' scale.csv || bad "no ove
 awk -F, 'NR > 2 && $3 == "inf" {exit 1}' scale.csv || bad "it overflows still"
 
 # ---- deterministic: twice, and killed on the way ---------------------------------------------------------------------
-run=("${model[@]}" --mode deterministic --steps 120 --every 1)
+run=("${model[@]}" --mode deterministic --steps 80 --every 1)
 fixed() { "${run[@]}" "$@"; }
 fixed --checkpoint whole --csv whole.csv >out 2>&1 || bad "$(tail -1 out)"
 fixed --checkpoint twice --csv twice.csv >out 2>&1 || bad "$(tail -1 out)"
