@@ -8,6 +8,7 @@
 
 typedef struct panel_cache panel_cache;
 typedef struct map_plan map_plan;
+typedef struct dft_plan dft_plan;
 
 /* A window at run time: extents that are valid; the rest of it reads as 0. Of one without dimensions, ext[0] says
  * whether its element exists. */
@@ -40,6 +41,7 @@ typedef struct vm_module {
   cpu_image *image; /* own copy */
   size_t image_bytes;
   map_plan *plans; /* one per strip program */
+  dft_plan **transforms; /* by instruction; NULL: of another kind */
   size_t temp_bytes, pack_bytes; /* the largest need of any instruction */
   int *matmul_arg; /* per instruction: the kernel argument that a matmul's b comes from, -1 unknown */
 } vm_module;

@@ -80,6 +80,7 @@ static void measure_needs(vm_module *v) {
       pack = gemm_pack_bytes(v, in);
       break;
     case CPU_ROW: temp += vm_row_temp_bytes(v, in); break;
+    case CPU_DFT: temp += dft_temp_bytes(v, i); break;
     default: break;
     }
     if (temp > v->temp_bytes) v->temp_bytes = temp;
@@ -114,6 +115,7 @@ tsr_status vm_load(const tsr_allocator *al, const cpuk_table *k, const void *cod
   m->matmul_arg = m->image ? al_zalloc(al, sizeof(int) * ((size_t)m->image->n_instrs + 1)) : NULL;
   if (!m->matmul_arg) st = st_oom();
   else st = map_plans_create(m);
+  if (!st) st = dft_plans_create(m);
   if (!st) st = check_products(m);
   if (st) {
     vm_unload(&m);
@@ -129,6 +131,7 @@ void vm_unload(vm_module **mp) {
   vm_module *m = *mp;
   if (!m) return;
   map_plans_destroy(m);
+  dft_plans_destroy(m);
   if (m->image) al_free(m->al, m->matmul_arg, sizeof(int) * ((size_t)m->image->n_instrs + 1), 16);
   al_free(m->al, m->image, m->image_bytes, 64);
   al_delete(m->al, m);
@@ -316,6 +319,7 @@ void vm_block(const vm_launch *l, vm_thread *t, const int64_t block[3]) {
     case CPU_GATHER: vm_gather(&v, i); break;
     case CPU_SCATTER: vm_scatter(&v, i); break;
     case CPU_FFT: vm_fft(&v, i); break;
+    case CPU_DFT: vm_dft(&v, i); break;
     case CPU_TRANSPOSE: vm_transpose(&v, i); break;
     case CPU_LOAD_SCALAR: do_load_scalar(&v, i); break;
     default: break;

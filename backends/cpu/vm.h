@@ -25,8 +25,13 @@ void vm_matmul(const vm *v, const cpu_instr *i);
 void vm_gather(const vm *v, const cpu_instr *i);
 void vm_scatter(const vm *v, const cpu_instr *i);
 void vm_fft(const vm *v, const cpu_instr *i);
+void vm_dft(const vm *v, const cpu_instr *i);
 void vm_transpose(const vm *v, const cpu_instr *i);
 
+/* The transforms' tables: see dft.c. */
+tsr_status dft_plans_create(vm_module *m);
+void dft_plans_destroy(vm_module *m);
+size_t dft_temp_bytes(const vm_module *m, int instr);
 /* Strip programs: see map.c. */
 tsr_status map_plans_create(vm_module *m);
 void map_plans_destroy(vm_module *m);

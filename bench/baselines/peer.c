@@ -13,7 +13,7 @@
 #define ALIGN 64
 
 static const peer *const peers[] = {
-    &peer_openblas, &peer_blis, &peer_onednn, &peer_ggml, &peer_cublaslt, &peer_hipblaslt,
+    &peer_openblas, &peer_blis, &peer_onednn, &peer_ggml, &peer_cublaslt, &peer_hipblaslt, &peer_fftw,
 #if PEER_GLSL
     &peer_glsl,
 #endif
@@ -26,7 +26,9 @@ bool peer_op_named(const char *name, peer_op *out) {
                                       [PEER_SOFTMAX] = "softmax",
                                       [PEER_RMSNORM] = "rmsnorm",
                                       [PEER_LAYERNORM] = "layernorm",
-                                      [PEER_ADD] = "add"};
+                                      [PEER_ADD] = "add",
+                                      [PEER_FFT] = "fft",
+                                      [PEER_IFFT2] = "ifft"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (!strcmp(names[i], name)) return *out = (peer_op)i, true;
   return false;

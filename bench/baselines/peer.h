@@ -16,7 +16,9 @@ typedef enum peer_op {
   PEER_SOFTMAX,   /* over the last axis of [m,n] */
   PEER_RMSNORM,   /* over the last axis of [m,n], no scale, epsilon 1e-5 */
   PEER_LAYERNORM, /* over the last axis of [m,n], no scale and bias, epsilon 1e-5 */
-  PEER_ADD        /* [m,n] + [m,n] */
+  PEER_ADD,       /* [m,n] + [m,n] */
+  PEER_FFT,       /* of [m,n], along the last axis */
+  PEER_IFFT2      /* of both dimensions of [m,n], unscaled */
 } peer_op;
 
 #define PEER_EPSILON 1e-5f
@@ -27,7 +29,7 @@ bool peer_op_named(const char *name, peer_op *out);
 /* What is computed. Zero fields mean the defaults given beside them. */
 typedef struct peer_desc {
   peer_op op;
-  tsr_dtype dtype;     /* of the operands: f32, f16, bf16; matmul also i8, and u8 for u8 x i8 */
+  tsr_dtype dtype;     /* of the operands: f32, f16, bf16; matmul also i8, and u8 for u8 x i8; fft: complex */
   tsr_dtype
       out_dtype; /* none: the operands' type, i32 for integers; where a peer has only another one (ggml: f32), that */
   int64_t batch;       /* matmul only; 1 */
@@ -39,7 +41,7 @@ typedef struct peer_desc {
   int index;          /* which device of that name; peers on GPUs of the same kind take it */
 } peer_desc;
 
-/* The i-th peer, NULL past the last; by name (openblas, blis, onednn, ggml), NULL if there is none of that name. */
+/* The i-th peer, NULL past the last; by name (openblas, blis, onednn, ggml, fftw), NULL if none has that name. */
 const peer *peer_at(size_t i);
 const peer *peer_find(const char *name);
 const char *peer_name(const peer *p);

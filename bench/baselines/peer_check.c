@@ -18,7 +18,7 @@ typedef struct check_data {
 
 static const tsr_dtype types[] = {TSR_F32, TSR_F16, TSR_BF16, TSR_I8, TSR_U8};
 enum { N_TYPES = sizeof types / sizeof *types };
-static const char *const op_names[] = {"matmul", "softmax", "rmsnorm", "layernorm", "add"};
+static const char *const op_names[] = {"matmul", "softmax", "rmsnorm", "layernorm", "add", "fft", "ifft"};
 
 static void *must_calloc(size_t n, size_t size) {
   void *p = calloc(n + 1, size);
@@ -32,6 +32,9 @@ static void *must_calloc(size_t n, size_t size) {
 static tsr_dtype dtype_of(const peer_desc *d, int operand) {
   return operand == 1 && d->dtype == TSR_U8 ? TSR_I8 : d->dtype;
 }
+
+/* Of an operand, or of the result. */
+static size_t numbers(const peer_desc *d, int which) { return peer_count(d, which) * (size_t)dtype_parts(d->dtype); }
 
 /* Uniform in [-1,1), integers in -100..100 (0..200 unsigned). */
 static void fill(tsr_dtype t, void *p, size_t n, uint32_t seed) {
@@ -94,14 +97,33 @@ static void reference_rows(const peer_desc *d, tsr_dtype out, check_data *c) {
   }
 }
 
+/* One dimension at a time, by the definition. */
+static void reference_transform(const peer_desc *d, check_data *c) {
+  const double sign = d->op == PEER_FFT ? -1 : 1, pi = 3.14159265358979323846;
+  const int64_t m = d->m, n = d->n, points = d->op == PEER_FFT ? n : m * n;
+  for (int64_t i = 0; i < m * n; i++) {
+    double re = 0, im = 0;
+    for (int64_t j = 0; j < points; j++) {
+      const int64_t from = d->op == PEER_FFT ? i / n * n + j : j;
+      const double a = sign * 2 * pi * ((double)(i % n * (from % n) % n) / (double)n +
+                                        (d->op == PEER_FFT ? 0 : (double)(i / n * (from / n) % m) / (double)m)),
+                   x = dtype_load(d->dtype, c->operand[0], (size_t)(2 * from)),
+                   y = dtype_load(d->dtype, c->operand[0], (size_t)(2 * from + 1));
+      re += x * cos(a) - y * sin(a), im += x * sin(a) + y * cos(a);
+    }
+    c->reference[2 * i] = re, c->reference[2 * i + 1] = im;
+    c->bound[2 * i] = c->bound[2 * i + 1] = 16 * ldexp(1, d->dtype == TSR_COMPLEX64 ? -24 : -53) * sqrt((double)points);
+  }
+}
+
 static void data_create(const peer_desc *d, tsr_dtype out, check_data *c) {
   for (int i = 0; i < 2; i++) {
     c->operand[i] = must_calloc(peer_count(d, i), tsr_dtype_size(dtype_of(d, i)));
-    fill(dtype_of(d, i), c->operand[i], peer_count(d, i), 17u + (uint32_t)i);
+    fill(dtype_of(d, i), c->operand[i], numbers(d, i), 17u + (uint32_t)i);
   }
   c->out = must_calloc(peer_count(d, 2), tsr_dtype_size(out));
-  c->reference = must_calloc(peer_count(d, 2), sizeof(double));
-  c->bound = must_calloc(peer_count(d, 2), sizeof(double));
+  c->reference = must_calloc(numbers(d, 2), sizeof(double));
+  c->bound = must_calloc(numbers(d, 2), sizeof(double));
 }
 
 static void data_destroy(check_data *c) {
@@ -115,7 +137,7 @@ static void data_destroy(check_data *c) {
 /* Largest error in units of what is allowed (exact results: in units of one). */
 static double worst_error(const peer_desc *d, tsr_dtype out, const check_data *c) {
   double worst = 0;
-  for (size_t i = 0; i < peer_count(d, 2); i++) {
+  for (size_t i = 0; i < numbers(d, 2); i++) {
     double error = fabs(dtype_load(out, c->out, i) - c->reference[i]);
     double ratio = c->bound[i] > 0 ? error / c->bound[i] : error * 2;
     if (!(ratio <= worst)) worst = ratio;
@@ -151,6 +173,7 @@ static verdict check(const peer *p, const peer_desc *d) {
     tsr_dtype out = peer_out_dtype(job);
     data_create(d, out, &c);
     if (d->op == PEER_MATMUL) reference_matmul(d, out, &c);
+    else if (d->op >= PEER_FFT) reference_transform(d, &c);
     else reference_rows(d, out, &c);
     st = run_checked(job, d, &c);
     double worst = st ? 0 : worst_error(d, out, &c);
@@ -186,8 +209,9 @@ static int check_peer(const peer *p, const char *device) {
   for (size_t t = 0; t < N_TYPES; t++)
     for (int packed = 0; packed < 2; packed++)
       bad += check_matmul(p, (peer_desc){.dtype = types[t], .packed_b = packed, .device = device, .n_sets = 2});
-  for (int op = PEER_SOFTMAX; op <= PEER_ADD; op++) {
-    peer_desc d = {.op = (peer_op)op, .dtype = TSR_F32, .m = 37, .n = 101, .n_sets = 2, .device = device};
+  for (int op = PEER_SOFTMAX; op <= PEER_IFFT2; op++) {
+    peer_desc d = {.op = (peer_op)op, .dtype = op < PEER_FFT ? TSR_F32 : TSR_COMPLEX64, .m = 37, .n = 101,
+                   .n_sets = 2, .device = device};
     bad += check(p, &d) == WRONG;
   }
   return bad;

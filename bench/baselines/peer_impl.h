@@ -31,7 +31,7 @@ struct peer_job {
   peer_host *host; /* one a set; NULL for peers with `write` */
 };
 
-extern const peer peer_openblas, peer_blis, peer_onednn, peer_ggml, peer_cublaslt, peer_hipblaslt, peer_glsl;
+extern const peer peer_openblas, peer_blis, peer_onednn, peer_ggml, peer_cublaslt, peer_hipblaslt, peer_glsl, peer_fftw;
 
 /* ---- loading --------------------------------------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include "core/passes/graph/complex.h"
 #include "core/passes/graph/expand_ops.h"
 #include "core/passes/graph/simplify.h"
+#include "core/passes/graph/transforms.h"
 #include "core/passes/lower.h"
 #include "core/passes/schedule/defaults.h"
 #include "core/passes/schedule/expand.h"
@@ -22,6 +23,10 @@ static tsr_status expand_ops(const pipeline *p, ir_module *m, ir_module **out) {
 
 static tsr_status split_complex(const pipeline *p, ir_module *m, ir_module **out) {
   return graph_split_complex_module(m);
+}
+
+static tsr_status transforms(const pipeline *p, ir_module *m, ir_module **out) {
+  return graph_lower_transforms(m, p->caps, &p->options);
 }
 
 static tsr_status simplify(const pipeline *p, ir_module *m, ir_module **out) {
@@ -86,6 +91,7 @@ static tsr_status link_program(const pipeline *p, ir_module *m, ir_module **out)
 static const pass_row rows[] = {
     {"expand_ops", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, expand_ops, true, "composite ops become the ops that they stand for"},
     {"complex", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, split_complex, true, "complex numbers become pairs of real ones"},
+    {"transforms", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, transforms, true, "Fourier transforms become kernels of as many points as the device takes, or products"},
     {"simplify", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, simplify, true, "rewrite rules to a fixed point, common subexpressions, dead ops"},
     {"to_schedule", TSR_LEVEL_GRAPH, TSR_LEVEL_SCHEDULE, to_schedule, true, "fusion groups become the kernels of a program"},
     {"expand", TSR_LEVEL_SCHEDULE, TSR_LEVEL_SCHEDULE, expand, false, "short forms of tiled products are written out"},

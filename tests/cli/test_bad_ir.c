@@ -103,6 +103,7 @@ static const struct { const char *what, *text, *says; } cases[] = {
     {"call: no permutation", CALL("(%u, %u) {fn = \"transpose\", perm = [1, 1]}", ""), "x.mlir:5:1: \"transpose\" takes"},
     {"call: fft", CALL("(%u, %u, %u, %t) {fn = \"fft_stage\", radix = 2, span = 1}", ""), "x.mlir:5:1: \"fft_stage\" takes"},
     {"call: fft radix", CALL("(%u, %u, %u, %u) {fn = \"fft_stage\", radix = 3, span = 1}", ""), "x.mlir:5:1: \"fft_stage\" takes"},
+    {"call: dft", CALL("(%t, %a, %b) {fn = \"dft\", axis = 0, lines = 1}", ""), "x.mlir:5:1: \"dft\" takes"},
     {"call: gather without a region", CALL("(%t, %a) {fn = \"gather\"}", ""), "x.mlir:5:1: \"gather\" takes"},
     {"call: too few operands", CALL("(%t) {fn = \"copy\"}", ""), "x.mlir:5:1: takes 2 operands"},
     {"call: scatter of one index", CALL("(%t, %a)", " ({\n^bb0(%i: index, %j: index):\n\"tessera.target.yield\"(%i)\n}) {fn = \"scatter\"}"), "x.mlir:5:1: \"scatter\" takes"},

@@ -208,6 +208,18 @@ static const struct { const char *op, *args, *body;
     ONE("conj"),
     ONE("as_real"),
     {"as_complex", "%a: tensor<$Rx$Cx2x$T>", "%r = \"tessera.graph.as_complex\"(%a)"},
+    {"fft", "%a: tensor<$Rx12x$T>", "%r = \"tessera.graph.fft\"(%a)"},
+    {"fft", "%a: tensor<$Rx130x$Cx$T>", "%r = \"tessera.graph.fft\"(%a) {axes = [1], norm = \"ortho\"}"},
+    {"fft", "%a: tensor<2x263x$T>", "%r = \"tessera.graph.fft\"(%a)"},
+    {"ifft", "%a: tensor<5x$Rx3x$T>", "%r = \"tessera.graph.ifft\"(%a) {axes = [2, 0]}"},
+    {"dft", "%a: tensor<$Rx12x$Cx2x$T>", "%r = \"tessera.graph.dft\"(%a) {axis = 1, to = 0, scale = 0.5}"},
+    {"dft", "%a: tensor<$Rx18x5x2x$T>", "%r = \"tessera.graph.dft\"(%a) {axis = 1, inverse = true, twiddle = true}"},
+    {"dft", "%a: tensor<3x2x9x$Cx$T>", "%p = \"tessera.graph.transpose\"(%a) {perm = [2, 3, 0, 1]}\n%r = \"tessera.graph.dft\"(%p) {axis = 0}"},
+    {"rfft", "%a: tensor<$Rx15x$T>", "%r = \"tessera.graph.rfft\"(%a) {norm = \"forward\"}"},
+    {"rfft", "%a: tensor<6x$Rx4x$T>", "%r = \"tessera.graph.rfft\"(%a) {axes = [0, 2]}"},
+    {"irfft", "%a: tensor<$Rx8x$T>", "%r = \"tessera.graph.irfft\"(%a) {n = 15}"},
+    {"irfft", "%a: tensor<6x$Rx3x$T>", "%r = \"tessera.graph.irfft\"(%a) {axes = [0, 2]}"},
+    TWO("pointwise_mul"),
 /* Indices of either sign, of which some are outside the smaller shapes. */
 #define IN_RANGE(type) \
   "%n = \"tessera.graph.constant\"() {value = dense<9> : tensor<" type ">}\n%i = \"tessera.graph.rem\"(%b, %n)\n"

@@ -91,7 +91,7 @@ etc_as_it_was() { [ "$(cd "$TSR_SETUP_ETC" && echo apt/*.d/*)" = 'apt/*.d/*' ] |
 all=(gcc cmake libc6-dev ninja-build libsqlite3-dev zlib1g-dev)
 tests=(pkg-config libcmocka-dev python3 g++)
 vulkan=(libvulkan1 libvulkan-dev libvulkan-volk-dev)
-peers=(libopenblas0-pthread libblis4-openmp)
+peers=(libopenblas0-pthread libblis4-openmp libfftw3-single3 libfftw3-double3)
 
 machine ubuntu_takes_its_own ubuntu noble 0
 offer 3.28 "${all[@]}" "${tests[@]}"

@@ -84,7 +84,7 @@ static void change_attr(mutation *x, ir_attr *a) {
       "fast",     "copy",        "move",          "fill",      "splat",   "reduce",  "gemm",      "matmul",
       "gather",   "scatter",     "fft_stage",     "transpose", "row_max", "row_sum", "row_exp",   "row_sqdev",
       "row_norm", "row_softmax", "row_normalize", "f16",       "f32",     "row",     "col",       "xor",
-      "",         "nothing"};
+      "dft",      "",            "nothing"};
   static const double numbers[] = {0, 1, -1, 0.5, 1e-40, 3e38, 1e300, -1e300};
   switch (a->kind) {
   case IR_A_INT: a->u.i = edge(x, a->u.i); break;

@@ -2,6 +2,7 @@
 #include "tests/support/plan.h"
 
 #include "core/passes/graph/complex.h"
+#include "core/passes/graph/transforms.h"
 #include "core/passes/graph/expand_ops.h"
 #include "core/passes/graph/simplify.h"
 #include "core/passes/schedule/defaults.h"
@@ -17,6 +18,7 @@ tsr_status plan_tile(const char *graph, size_t bytes, const char *file, const ts
   tsr_status st = ir_parse(NULL, graph, bytes, file, &g);
   if (!st) st = graph_expand_module(g, &opts);
   if (!st) st = graph_split_complex_module(g);
+  if (!st) st = graph_lower_transforms(g, caps, &opts);
   if (!st) st = graph_simplify_module(g, &opts);
   if (!st) st = graph_to_schedule(g, &opts, &s);
   if (!st) st = schedule_transpose_operand(s, caps, NULL);

@@ -106,8 +106,9 @@ static inline tsr_shape narrower(rng *r, tsr_shape s) {
   return t;
 }
 
-/* The family of random_indexed.c, and those of random_composed.c. */
+/* The families of random_indexed.c and random_spectral.c, and those of random_composed.c. */
 void random_indexed(build *b);
+void random_spectral(build *b);
 void random_composed(build *b);
 void random_attention(build *b);
 void random_linalg(build *b);

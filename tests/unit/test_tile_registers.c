@@ -40,6 +40,16 @@ static void note_written(const ir_op *op, ir_value *to, const ir_value *from, co
     snprintf(c->wrong, sizeof c->wrong, "%s writes a shared tile, not from memory", op->def->name);
 }
 
+/* The memory that a fragment is read from, rounded on the way: a map of casts alone. */
+static ir_value *rounded(const ir_value *v) {
+  const ir_op *map = v->def, 
+              *load = map && map->def->code == T_MAP && map->n_operands == 1 ? map->operands[0]->def : NULL;
+  if (!load || load->def->code != T_LOAD) return NULL;
+  for (const ir_op *o = map->regions[0]->first; o != map->regions[0]->last; o = o->next)
+    if (o->def->code != SC_CAST) return NULL;
+  return load->operands[0];
+}
+
 /* The sum is a fragment; what the epilogue reads and writes is memory, or fragments. */
 static tsr_status note_contract(const ir_op *op, counts *c) {
   tile_contract x;
@@ -59,13 +69,15 @@ static tsr_status note(ir_op *op, void *user) {
   if (op->def->code == T_CONTRACT) return note_contract(op, c);
   for (int i = 0; i < op->n_results; i++) c->fragments += op->results[i]->type->kind == IR_T_FRAG;
   int to = op->def->code == T_STORE || op->def->code == T_COPY || op->def->code == T_SCATTER ||
+                   op->def->code == T_DFT ||
                    (op->def->code == T_GATHER && op->n_operands == 2)
                ? 1
                : -1;
   for (int i = 0; i < op->n_operands; i++) {
     if (!in_memory(op->operands[i])) continue;
     if (ir_get_bool(op, "owned", false)) continue; /* what a scatter adds to is its result, no temporary */
-    if (i == to) note_written(op, op->operands[i], in_memory(op->operands[0]) ? op->operands[0] : NULL, c);
+    if (i == to)
+      note_written(op, op->operands[i], in_memory(op->operands[0]) ? op->operands[0] : rounded(op->operands[0]), c);
     else root_of(op->operands[i])->scratch |= READ;
   }
   return NULL;

@@ -50,7 +50,8 @@ graph_kind op_graph_kind(const char *op) {
 /* What such a graph of the op has beside its name: attributes, and operands that aren't [m, n], as their dimensions:
  * letters and numbers between blanks. An operand of "#" in front is of indices, of "+" a matrix whose diagonal is
  * larger than its rows. */
-static const int64_t last = -1, twice[] = {2, 2}, thrice[] = {3, 3}, around[] = {0, 1, 1}, million[] = {1024, 1024};
+static const int64_t last = -1, twice[] = {2, 2}, thrice[] = {3, 3}, around[] = {0, 1, 1}, million[] = {1024, 1024},
+                     planes[] = {0, 1};
 #define STEM_PADDING TSR_STRING("padding", "same")
 static const struct op_form {
   const char *op;
@@ -59,6 +60,7 @@ static const struct op_form {
   const char *operands[OP_GRAPH_OPERANDS];
   int results; /* of an op that has as many as it is given; 0: one, or the row's number */
 } forms[] = {
+    {"ifft", 1, {TSR_INTS("axes", planes, 2)}, {NULL}},
     {"clip", 2, {TSR_FLOAT("min", -0.5), TSR_FLOAT("max", 0.5)}, {NULL}},
     {"tile", 1, {TSR_INTS("repeats", twice, 2)}, {NULL}},
     {"one_hot", 1, {TSR_INT("depth", 128)}, {NULL}},

@@ -7,6 +7,7 @@
 #define CPUK_DECLARE(isa)                                                                                      \
   extern const cpuk_lanes cpuk_lanes_##isa;                                                                    \
   extern const cpuk_rows cpuk_rows_##isa;                                                                      \
+  extern const cpuk_dft cpuk_dft_##isa;                                                                        \
   void cpuk_copy2d_##isa(const cpuk_copy_args *args);                                                          \
   void cpuk_fill_##isa(void *dst, const void *value, size_t esize, size_t n);                                  \
   void cpuk_iota_##isa(int32_t *dst, int32_t start, int32_t step, size_t n);                                   \

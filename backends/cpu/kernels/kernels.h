@@ -309,6 +309,64 @@ static inline size_t cpuk_packed_b_bytes(const cpuk_gemm *g, size_t k, size_t n)
   return (n + g->nr - 1) / g->nr * g->b_panel_bytes(k);
 }
 
+/* ---- Fourier transforms ------------------------------------------------------------------------------------------ */
+
+enum { CPUK_DFT_MOST_RADIX = 16, CPUK_DFT_MOST_STAGES = 24 };
+
+/* One pass over a line: m s r = its length, s the product of the radices before. r is 2, 3, 4, 5, 7, 8, 11, 13 or
+ * 16. */
+typedef struct cpuk_dft_stage {
+  int radix;
+  size_t m, s;
+  const void *w; /* exp(-2 pi i p k / (r m)) for each p < m and 0 < k < r, pairs of the element type */
+} cpuk_dft_stage;
+
+/* Of lines of n points; tables are of the element type but for those of twiddle factors, which are doubles. */
+typedef struct cpuk_dft_plan {
+  size_t n, length; /* length: of the passes; n, or what a convolution has that n points become */
+  int n_stages;
+  cpuk_dft_stage stage[CPUK_DFT_MOST_STAGES];
+  const void *chirp;    /* NULL: no convolution. exp(-pi i j^2 / n), n pairs */
+  const void *spectrum; /* of the other chirp: `length` pairs */
+  /* Transforms of n points that are a pass of one of n times `twiddled` points; 0: they are not. exp(-2 pi i e / all)
+   * of any e is coarse[e / n_fine] fine[e % n_fine]; beside: for each k that of k times the lane. */
+  size_t twiddled, n_fine;
+  const double *coarse, *fine;
+  const void *beside;
+} cpuk_dft_plan;
+
+/* Of tensors of pairs of numbers, in elements: how far the points of a line are from one another, and its two parts;
+ * and where each line begins. */
+typedef struct cpuk_dft_side {
+  ptrdiff_t point, part;
+  const ptrdiff_t *line;
+} cpuk_dft_side;
+
+/* As many lines as there are lanes, or fewer, at least one. Results are multiplied by scale. inverse: the exponents'
+ * sign is +. */
+typedef struct cpuk_dft_args {
+  const cpuk_dft_plan *plan;
+  const void *x;
+  void *y;
+  cpuk_dft_side in, out;
+  size_t n_lines;
+  const size_t *place; /* of each line, below plan->twiddled */
+  bool in_row; /* places follow one another and none but the first is a multiple of the lanes' number */
+  double scale;
+  bool inverse;
+  void *scratch; /* cpuk_dft_scratch_bytes, 64-byte aligned */
+} cpuk_dft_args;
+
+/* [0]: f32, [1]: f64. */
+typedef struct cpuk_dft {
+  int lanes[2];
+  void (*lines[2])(const cpuk_dft_args *args);
+} cpuk_dft;
+
+static inline size_t cpuk_dft_scratch_bytes(const cpuk_dft *d, bool f64, size_t length) {
+  return 4 * length * (size_t)d->lanes[f64] * (f64 ? 8 : 4);
+}
+
 /* ---- the tables -------------------------------------------------------------------------------------------------- */
 
 typedef struct cpuk_table {
@@ -316,6 +374,7 @@ typedef struct cpuk_table {
   const char *features; /* what is used: "avx512 vnni bf16" */
   const cpuk_lanes *lanes;
   const cpuk_rows *rows;
+  const cpuk_dft *dft;
   const cpuk_gemm *gemm[CPUK_N_GEMM]; /* all non-NULL */
   /* Once per thread before, and once after, a run of gemm calls: AMX loads and releases its tile configuration;
    * elsewhere they do nothing. Cheap (tens of ns), so a worker may bracket each launch. A table's other functions may

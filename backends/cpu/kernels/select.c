@@ -84,7 +84,7 @@ static void nothing(void) {}
 /* The kinds of `base`, with the reduction kernels, bf16 and the integer kinds named. */
 #define TABLE(ISA, FEATURES, base, row, bf16, s8s8, u8s8, BEGIN, END)                                                  \
   {                                                                                                                    \
-    .isa = ISA, .features = FEATURES, .lanes = &cpuk_lanes_##base, .rows = &cpuk_rows_##row,                           \
+    .isa = ISA, .features = FEATURES, .lanes = &cpuk_lanes_##base, .rows = &cpuk_rows_##row, .dft = &cpuk_dft_##base,  \
     .gemm = {[CPUK_GEMM_F32] = &cpuk_gemm_f32_##base, [CPUK_GEMM_BF16] = &cpuk_gemm_bf16_##bf16,                       \
              [CPUK_GEMM_F16] = &cpuk_gemm_f16_##base, [CPUK_GEMM_S8S8] = &cpuk_gemm_s8s8_##s8s8,                       \
              [CPUK_GEMM_U8S8] = &cpuk_gemm_u8s8_##u8s8, [CPUK_GEMM_F64] = &cpuk_gemm_f64_##base,                       \

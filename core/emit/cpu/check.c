@@ -11,7 +11,7 @@ static tsr_status need(const ir_op *op, int n) {
   if (op->n_operands != n) return ir_error(op, NULL, "takes %d operands, has %d", n, op->n_operands);
   for (int i = 0; i < n; i++)
     if (op->operands[i]->type->kind != IR_T_ARRAY && op->operands[i]->type->kind != IR_T_VIEW &&
-        strcmp(ir_get_str(op, "fn", ""), "splat"))
+        strcmp(ir_get_str(op, "fn", ""), "splat") && (strcmp(ir_get_str(op, "fn", ""), "dft") || i < 2))
       return ir_error(op, NULL, "operand %d must be a tile or a view", i);
   return NULL;
 }
@@ -97,6 +97,26 @@ static bool fft_fits(const ir_op *op) {
   return fits;
 }
 
+/* Memory that is no window, parts of which need not be there. */
+static bool is_whole(const ir_value *v) {
+  return v->type->kind == IR_T_VIEW && (v->owner || (v->def && v->def->def->code == TG_VIEW));
+}
+
+static bool dft_fits(const ir_op *op, const ir_type *y, const ir_type *x) {
+  const int rank = x->rank - 1;
+  const int64_t axis = ir_get_int(op, "axis", 0), to = ir_get_int(op, "to", axis);
+  bool fits = is_whole(op->operands[0]) && is_whole(op->operands[1]) && op->operands[2]->type->kind == IR_T_INDEX &&
+              rank > 0 && y->rank == x->rank && x->dtype == y->dtype && (x->dtype == TSR_F32 || x->dtype == TSR_F64) &&
+              axis >= 0 && axis < rank && to >= 0 && to < rank && ir_get_int(op, "lines", 0) > 0;
+  if (!fits) return false;
+  fits = x->dims[rank] == 2 && y->dims[rank] == 2 && x->dims[axis] > 0 && x->dims[axis] <= 1 << 13;
+  for (int i = 0; i < rank; i++) {
+    const int rest = i - (i > to);
+    fits &= y->dims[i] == x->dims[i == to ? axis : rest + (rest >= axis)];
+  }
+  return fits && (!ir_get_bool(op, "twiddle", false) || (axis == to && axis + 1 < rank));
+}
+
 /* Micro-kernels reduce in the types that they compute with, into a tile. */
 static bool reduces(const ir_op *op, const ir_type *out, const ir_type *in) {
   return reduce_fits(op, out, in) && out->kind == IR_T_ARRAY && in->dtype == cpu_compute_type(in->dtype) &&
@@ -141,7 +161,8 @@ tsr_status emit_cpu_check_call(const ir_op *op) {
       {"copy", 2, "a tile and one of its shape"}, {"move", 2, "dense tiles of one count, or one shape"}, {"fill", 1, "a tile"}, {"splat", 2, "a tile and a scalar"},
       {"reduce", 2, "a tile of the source's shape and type with extent 1 on axis"}, {"gemm", 3, "[m, n], [m, k] and [k, n]"}, {"matmul", 3, "[m, n], [m, k] and [k, n]"},
       {"gather", 2, "a tile, a view, and a region with an index for each dimension"}, {"scatter", 2, "a tile, a view, and a region with an index for each dimension"},
-      {"fft_stage", 4, "four f32 or f64 tiles of one shape, and radix * span that divides their rows"}, {"transpose", 2, "a tile of the source's type and permuted shape"}};
+      {"fft_stage", 4, "four f32 or f64 tiles of one shape, and radix * span that divides their rows"}, {"transpose", 2, "a tile of the source's type and permuted shape"},
+      {"dft", 3, "two views of pairs of f32 or f64, up to 8192 points, and the first line"}};
   const char *fn = ir_get_str(op, "fn", "");
   size_t row = 0;
   while (row < sizeof rows / sizeof *rows && strcmp(rows[row].fn, fn)) row++;
@@ -161,6 +182,7 @@ tsr_status emit_cpu_check_call(const ir_op *op) {
     break;
   case 7: case 8: fits = indices_fit(op, out, in); break;
   case 9: fits = fft_fits(op); break;
+  case 11: fits = dft_fits(op, out, in); break;
   default: fits = transpose_fits(op, out, in) && out->kind == IR_T_ARRAY && in->kind == IR_T_ARRAY;
   }
   return fits ? NULL : ir_error(op, NULL, "\"%s\" takes %s", fn, rows[row].takes);

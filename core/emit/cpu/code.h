@@ -10,7 +10,7 @@
 #include "tessera/base.h"
 
 #define CPU_MAGIC 0x54555043u /* "CPUT" */
-#define CPU_CODE_VERSION 7
+#define CPU_CODE_VERSION 8
 #define CPU_STRIP 1024 /* elements of a strip in map, gather and scatter programs */
 
 typedef enum cpu_opcode {
@@ -38,6 +38,7 @@ typedef enum cpu_opcode {
   CPU_GATHER,  /* d out, d source view, p program (yields indices, then maybe valid), n yields */
   CPU_SCATTER, /* d in, d destination view, p program, n yields */
   CPU_FFT,     /* d re out, d im out, d re, d im, radix, inverse; imm = span */
+  CPU_DFT,     /* d out, d in, r first line, axis, to, inverse, twiddle; extra: lines; imm = bits of scale */
   CPU_TRANSPOSE,   /* d out, d in, extra: perm */
   CPU_ROW,         /* cpu_row_fn, d out, d x, then d mean, d factor, d scale, d shift, d sums: -1 = none; extra of whole
                     * normalisations: bits of the         doubles mean_scale, square_scale, eps */

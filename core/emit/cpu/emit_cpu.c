@@ -365,6 +365,11 @@ static tsr_status gen_call(gen *g, ir_op *op) {
   } else if (!strcmp(fn, "fft_stage")) {
     INSTR(g, CPU_FFT, ir_get_int(op, "span", 1), -1, desc(g, v[0]), desc(g, v[1]), desc(g, v[2]), desc(g, v[3]),
           (int)ir_get_int(op, "radix", 2), ir_get_bool(op, "inverse", false));
+  } else if (!strcmp(fn, "dft")) {
+    const int axis = (int)ir_get_int(op, "axis", 0);
+    INSTR(g, CPU_DFT, bits(ir_get_float(op, "scale", 1)), extra_ints(g, (int64_t[]){ir_get_int(op, "lines", 1)}, 1),
+          desc(g, v[0]), desc(g, v[1]), reg(v[2]), axis, (int)ir_get_int(op, "to", axis),
+          ir_get_bool(op, "inverse", false), ir_get_bool(op, "twiddle", false));
   } else if (!strcmp(fn, "transpose")) {
     int64_t perm[TSR_MAX_RANK];
     ir_get_ints(op, "perm", perm, TSR_MAX_RANK);

@@ -109,6 +109,12 @@ typedef enum graph_code {
   G_MOE_COMBINE,
   G_GROUPED_MATMUL,
   G_RECURSIVE_MIXTURE,
+  G_FFT,
+  G_IFFT,
+  G_RFFT,
+  G_IRFFT,
+  G_POINTWISE_MUL,
+  G_DFT,
   G_N_CODES
 } graph_code;
 
@@ -128,6 +134,8 @@ typedef enum graph_kind {
   GRAPH_SCATTER,     /* the first operand with the third's elements at such coordinates */
   GRAPH_ATTENTION,   /* two products about a softmax: graph_attention. A composite op with a kernel of its own */
   GRAPH_ROUTINE,     /* a whole algorithm on matrices: a call of the host (runtime/routine.h) */
+  GRAPH_SPECTRAL,    /* Fourier transforms along some axes: complex numbers, so gone below passes/graph/complex.h */
+  GRAPH_DFT,         /* what they are then: graph_dft */
   GRAPH_CUSTOM       /* the application's */
 } graph_kind;
 
@@ -205,6 +213,9 @@ typedef struct graph_row {
   graph_expand_fn expand; /* of composite ops, whose evaluation, derivative, work and sharding follow from it */
   graph_pairs_fn pairs; /* NULL: takes no complex numbers */
   graph_work_fn work;   /* of routines, whose leading dimensions are a batch */
+  /* Of a transform of pairs. Before op: what gives its result by transforms of at most `most` points each; 0: without
+   * any. NULL: out of memory. */
+  ir_value *(*by_passes)(ir_builder *b, const ir_op *op, int64_t most);
 } graph_row;
 
 static inline bool graph_is(const ir_op *op, graph_code c) {
@@ -280,6 +291,24 @@ typedef struct graph_indexed {
 /* The operands' types, number and attributes must be those that the op's rule takes; its result need not have a type.
  */
 graph_indexed graph_indexed_get(const ir_op *op);
+enum { GRAPH_SPECTRAL_AXES = 3 };
+/* The axes that a Fourier transform goes along, counted from the front; returns how many. */
+int graph_spectral_axes(const ir_op *op, int axes[GRAPH_SPECTRAL_AXES]);
+bool graph_spectral_inverts(const ir_op *op);
+/* The factor by `norm`, of so many points. */
+double graph_spectral_scale(const ir_op *op, double points);
+
+/* A transform of pairs as all see it: point k of line l is pair l / inner * n * inner + l % inner + k * inner of the
+ * operand, and of the result with an `inner` of its own. */
+typedef struct graph_dft {
+  int axis, to;
+  int64_t n, lines, in_inner, out_inner;
+  int64_t twiddled; /* places of the dimension behind the axis, if results are multiplied by twiddle factors; else 0 */
+  bool inverse;
+  double scale;
+} graph_dft;
+/* The attributes must be those that the op's rule takes; a dimension that is unknown counts as 1. */
+graph_dft graph_dft_get(const ir_op *op);
 
 /* A contraction as all who lower one see it: a [.., m, k] by b [.., k, n]; how the operands lie is said by the row's
  * index expression and the attributes. */

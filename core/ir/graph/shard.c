@@ -116,6 +116,21 @@ static graph_shard of_routine(const ir_op *op, int operand, int axis, int *to) {
   return uses == 1 ? by_index(op, operand, axis, to) : SHARD_WHOLE;
 }
 
+static bool transforms(const ir_op *op, int axis) {
+  int axes[GRAPH_SPECTRAL_AXES];
+  bool is = false;
+  for (int i = graph_spectral_axes(op, axes); i-- > 0;) is |= axes[i] == axis;
+  return is;
+}
+
+static graph_shard of_dft(const ir_op *op, int axis, int *to) {
+  const graph_dft d = graph_dft_get(op);
+  const int rest = axis - (axis > d.axis);
+  *to = rest + (rest >= d.to);
+  const bool whole = axis == d.axis || (d.twiddled && axis == d.axis + 1) || axis == op->operands[0]->type->rank - 1;
+  return whole ? SHARD_WHOLE : SHARD_CARRIES;
+}
+
 graph_shard graph_shard_of(const ir_op *op, int operand, int axis, int *to) {
   const ir_type *x = op->operands[operand]->type;
   graph_shard s = SHARD_CARRIES;
@@ -127,6 +142,8 @@ graph_shard graph_shard_of(const ir_op *op, int operand, int axis, int *to) {
   case GRAPH_NORM: s = operand || axis == graph_axis(op) ? SHARD_WHOLE : SHARD_CARRIES; break;
   case GRAPH_MOVE: s = graph_ext(op)->index ? by_index(op, operand, axis, to) : of_move(op, axis, to); break;
   case GRAPH_COPY: break;
+  case GRAPH_DFT: s = of_dft(op, axis, to); break;
+  case GRAPH_SPECTRAL: s = transforms(op, axis) ? SHARD_WHOLE : SHARD_CARRIES; break;
   case GRAPH_ATTENTION:
   case GRAPH_COMPOSITE: return of_composite(op, operand, axis, to);
   case GRAPH_GATHER:

@@ -1,5 +1,6 @@
 /* core/ir/graph/space.c - what follows from an op's index expression: its iteration space, reduced axes, operations and
  * bytes. See graph_row in ir/graph/ops.h. */
+#include <math.h>
 #include <string.h>
 
 #include "core/base/dtype.h"
@@ -85,6 +86,19 @@ static double unread(const ir_op *op) {
   return more > 0 ? more * (double)tsr_dtype_size(table->dtype) : 0;
 }
 
+/* 5 n log2(n) for n points, as the field counts transforms, whatever computes them; half of them for real numbers. */
+static double transform_flops(const ir_op *op) {
+  int axes[GRAPH_SPECTRAL_AXES];
+  const ir_type *x = op->operands[0]->type, *y = op->results[0]->type;
+  const int64_t in = ir_type_count(x), points = ir_type_count(y) > in ? ir_type_count(y) : in;
+  double log = 0;
+  for (int i = graph_spectral_axes(op, axes); i-- > 0;) {
+    const double n = (double)(x->dims[axes[i]] > y->dims[axes[i]] ? x->dims[axes[i]] : y->dims[axes[i]]);
+    log += log2(n);
+  }
+  return (x->dtype == y->dtype ? 5 : 2.5) * (double)points * log;
+}
+
 bool graph_space_of(const ir_op *op, graph_space *s) {
   const ir_type *y = op->results[0]->type;
   char index[64];
@@ -102,6 +116,11 @@ bool graph_space_of(const ir_op *op, graph_space *s) {
     const ir_type *x = op->operands[0]->type;
     s->flops = graph_ext(op)->work(op);
     for (int i = 0; i < x->rank - 2; i++) s->flops *= (double)x->dims[i];
+  }
+  if (known && graph_is_kind(op, GRAPH_SPECTRAL)) s->flops = transform_flops(op);
+  if (known && graph_is_kind(op, GRAPH_DFT)) {
+    const graph_dft d = graph_dft_get(op);
+    s->flops = 5 * (double)d.n * (double)d.lines * log2((double)d.n);
   }
   return known && (!graph_is_composite(op) || add_flops(op, s));
 }

@@ -27,7 +27,9 @@ static void find_parts(const ir_op *loop, tile_pipelined *p) {
 
 static bool writes_memory(const ir_op *op) {
   const int code = op->def->code;
-  if (fills_tile(op) || code == T_STORE || code == T_SCATTER || code == T_BARRIER || code == T_WAIT) return true;
+  if (fills_tile(op) || code == T_STORE || code == T_SCATTER || code == T_DFT || code == T_BARRIER ||
+      code == T_WAIT)
+    return true;
   for (int r = 0; r < op->n_regions; r++)
     for (const ir_op *o = op->regions[r]->first; o; o = o->next)
       if (writes_memory(o)) return true;

@@ -465,3 +465,24 @@ tsr_status tile_verify_scatter(const ir_op *op) {
   if (op->operands[0]->type->kind != IR_T_FRAG) return ir_error(op, NULL, "scatters a fragment");
   return verify_indexing(op, op->operands[0]->type, op->operands[1]->type);
 }
+
+tsr_status tile_verify_dft(const ir_op *op) {
+  const ir_type *x = op->operands[0]->type, *y = op->operands[1]->type;
+  if (x->kind != IR_T_VIEW || y->kind != IR_T_VIEW || !is_index(op->operands[2]->type))
+    return ir_error(op, NULL, "takes two views and an index");
+  const int rank = x->rank - 1;
+  const int64_t axis = ir_get_int(op, "axis", 0), to = ir_get_int(op, "to", axis);
+  bool fits =
+      x->rank == y->rank && rank > 0 && x->dtype == y->dtype && axis >= 0 && axis < rank && to >= 0 && to < rank;
+  if (!fits || (x->dtype != TSR_F32 && x->dtype != TSR_F64))
+    return ir_error(op, NULL, "needs views of f32 or f64 of one rank, whose last dimension axis and to don't name");
+  fits = x->dims[rank] == 2 && y->dims[rank] == 2 && x->dims[axis] > 0 && x->dims[axis] <= 1 << 13;
+  for (int i = 0; i < rank; i++) {
+    const int rest = i - (i > to);
+    fits &= y->dims[i] == x->dims[i == to ? axis : rest + (rest >= axis)];
+  }
+  if (ir_get_bool(op, "twiddle", false)) fits &= axis == to && axis + 1 < rank;
+  if (!fits || ir_get_int(op, "lines", 0) < 1)
+    return ir_error(op, NULL, "needs pairs, 1 to 8192 points, the destination's dimensions in order, and lines");
+  return NULL;
+}

@@ -41,4 +41,5 @@ tsr_status tile_verify_store(const ir_op *op);
 tsr_status tile_verify_copy(const ir_op *op);
 tsr_status tile_verify_gather(const ir_op *op);
 tsr_status tile_verify_scatter(const ir_op *op);
+tsr_status tile_verify_dft(const ir_op *op);
 #endif

@@ -356,7 +356,8 @@ static tsr_status lower_load_scalar(lower *l, ir_builder *b, ir_op *op) {
 
 static tsr_status lower_op(lower *l, ir_builder *b, ir_op *op) {
   static const char *const none[] = {NULL}, *const reduce[] = {"axis", "op", "policy", NULL},
-                           *const perm[] = {"perm", NULL}, *const fft[] = {"radix", "span", "inverse", NULL};
+                           *const perm[] = {"perm", NULL}, *const fft[] = {"radix", "span", "inverse", NULL},
+                           *const dft[] = {"axis", "to", "lines", "inverse", "scale", "twiddle", NULL};
   if (ir_is_scalar(op)) return cpu_copy_op(l, b, op);
   switch (op->def->code) {
   case T_BLOCK_ID: case T_CONST: case T_VIEW: case T_WINDOW: return cpu_copy_op(l, b, op);
@@ -398,6 +399,10 @@ static tsr_status lower_op(lower *l, ir_builder *b, ir_op *op) {
   case T_GATHER: return lower_gather(l, b, op);
   case T_SCATTER: return lower_scatter(l, b, op);
   case T_FFT_STAGE: return lower_simple(l, b, op, "fft_stage", fft);
+  case T_DFT: {
+    ir_op *c = cpu_call(l, b, "dft", 3, (ir_value *[]){at(op->operands[1]), at(op->operands[0]), at(op->operands[2])});
+    return c && cpu_copy_attrs(c, op, dft) ? NULL : st_oom();
+  }
   case T_TRANSPOSE: return lower_simple(l, b, op, "transpose", perm);
   case T_RESHAPE: return lower_simple(l, b, op, "move", none);
   case T_LOAD_SCALAR: return lower_load_scalar(l, b, op);

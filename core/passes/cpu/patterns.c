@@ -74,7 +74,7 @@ bool cpu_find_contraction(ir_op *loop, cpu_contraction *out) {
 }
 
 static bool writes_memory(const ir_op *op) {
-  if (op->def->code == T_STORE || op->def->code == T_COPY || op->def->code == T_SCATTER ||
+  if (op->def->code == T_STORE || op->def->code == T_COPY || op->def->code == T_SCATTER || op->def->code == T_DFT ||
       op->def->code == T_GATHER || op->def->code == T_CONTRACT)
     return true;
   for (int r = 0; r < op->n_regions; r++)

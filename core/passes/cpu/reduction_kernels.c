@@ -199,7 +199,8 @@ static bool plan_row(row_plan *p, const ir_op *op) {
 /* ---- the whole block ------------------------------------------------------------------------------------------- */
 
 static bool writes(const ir_op *o) {
-  return o->def->code == T_STORE || o->def->code == T_COPY || o->def->code == T_SCATTER || o->def->code == T_GATHER ||
+  return o->def->code == T_STORE || o->def->code == T_COPY || o->def->code == T_SCATTER ||
+         o->def->code == T_DFT || o->def->code == T_GATHER ||
          o->def->code == T_IF || o->def->code == T_FOR || o->def->code == T_CONTRACT;
 }
 

@@ -55,6 +55,7 @@ static sched_family family_of(const ir_op *op) {
   case GRAPH_CUSTOM: return FAMILY_CUSTOM;
   case GRAPH_ROUTINE: return FAMILY_ROUTINE;
   case GRAPH_ATTENTION: return FAMILY_ATTENTION;
+  case GRAPH_DFT: return FAMILY_TRANSFORM;
   case GRAPH_REDUCTION:
   case GRAPH_NORM: return FAMILY_ROW;
   default: return FAMILY_ELEMENTWISE;
@@ -237,7 +238,7 @@ static const char *check(graph_groups *g, int p, int c, const ir_op *op, const i
   bool row = has_space(a, SPACE_ROWS) || has_space(b, SPACE_ROWS), product = a->contraction || b->contraction;
   *rule = FUSE_ELEMENTWISE;
   if (kernel_family(a->family)->fuses == FUSES_ALONE || kernel_family(b->family)->fuses == FUSES_ALONE)
-    return "concat, pad, gathers, scatters, attention, routines and custom ops have kernels of their own";
+    return "concat, pad, gathers, scatters, attention, transforms, routines and custom ops have kernels of their own";
   if (product) *rule = row ? FUSE_ROW : b->contraction == op ? FUSE_MATMUL_PROLOGUE : FUSE_MATMUL_EPILOGUE;
   if (a->contraction && b->contraction) return "a kernel holds one contraction";
   if (product && (a->has_index || b->has_index)) return "a product's tile doesn't know where its elements stand";

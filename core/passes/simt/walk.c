@@ -121,6 +121,7 @@ static tsr_status lower_one(simt *c, ir_op *op) {
   case T_FFT_STAGE: return simt_lower_fft(c, op);
   case T_TRANSPOSE: return simt_lower_transpose(c, op);
   case T_RESHAPE: return simt_lower_reshape(c, op);
+  case T_DFT: return simt_unsupported(c, op, NULL, "is a kernel of the CPU alone");
   case T_YIELD: case T_RETURN: return NULL;
   default: break;
   }

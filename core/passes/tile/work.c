@@ -225,6 +225,13 @@ static void walk(counter *c, const ir_op *kernel, const ir_block *b, double time
     case T_FFT_STAGE:
       add_flops(c, 5 * elements(o->results[0]->type) * log2((double)ir_get_int(o, "radix", 2)), times);
       break;
+    case T_DFT: {
+      const ir_type *x = o->operands[0]->type;
+      const double n = (double)x->dims[ir_get_int(o, "axis", 0)];
+      add_flops(c, 5 * n * log2(n) * (double)ir_get_int(o, "lines", 1), times);
+      c->chosen = true;
+      break;
+    }
     case T_LOAD: move(c, o->operands[0], times); break;
     case T_STORE: move(c, o->operands[1], times); break;
     case T_COPY:

@@ -7,14 +7,6 @@
 
 /* ---- shape and type rules -------------------------------------------------------------------------------------- */
 
-static tsr_status need_complex(ir_op *op) {
-  TSR_TRY(shape_tensors(op));
-  tsr_dtype t = op->operands[0]->type->dtype;
-  return dtype_is_complex(t) ? NULL
-                             : ir_error(op, "complex makes one of two real tensors", "takes complex numbers, not %s",
-                                        tsr_dtype_name(t));
-}
-
 /* The complex type whose parts are op's first operand's. */
 static tsr_status made_of_parts(ir_op *op, tsr_dtype *to) {
   const tsr_dtype t = op->operands[0]->type->dtype;
@@ -34,13 +26,13 @@ static tsr_status infer_complex(ir_op *op, const ir_type **results) {
 }
 
 static tsr_status infer_part(ir_op *op, const ir_type **results) {
-  TSR_TRY(need_complex(op));
+  TSR_TRY(shape_complex(op));
   const ir_type *x = op->operands[0]->type;
   return shape_finish(op, op->def->code == G_CONJ ? x->dtype : dtype_part(x->dtype), x->rank, x->dims, results);
 }
 
 static tsr_status infer_as_real(ir_op *op, const ir_type **results) {
-  TSR_TRY(need_complex(op));
+  TSR_TRY(shape_complex(op));
   ir_type t = *op->operands[0]->type;
   if (t.rank == TSR_MAX_RANK)
     return ir_error(op, "their parts are one more", "complex tensors have at most %d dimensions", TSR_MAX_RANK - 1);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/ir/graph/ops/adjoint.h"
+#include "core/ir/graph/ops/pairs.h"
 
 #define ABS(x) graph_op1(b, G_ABS, x)
 #define MAX(x, y) graph_op2(b, G_MAX, x, y)
@@ -78,6 +79,15 @@ static ir_value *quotient(ir_builder *b, parted x, parted y) {
   ir_value *s = MAX(ABS(y.re), ABS(y.im)), *c = DIV(y.re, s), *d = DIV(y.im, s), *square = ADD(MUL(c, c), MUL(d, d));
   return DIV(DIV(ADD(MUL(x.re, join(b, c, NEG(d))), MUL(x.im, join(b, d, c))), square), s);
 }
+
+ir_value *pairs_spread(ir_builder *b, ir_value *x, bool imaginary) {
+  if (!x || b->failed) return NULL;
+  const ir_type t = *x->type;
+  return spread(b, part(b, x, imaginary), t.rank, t.dims, t.dtype);
+}
+
+ir_value *pairs_real(ir_builder *b, ir_value *x) { return x ? flatten(b, re(b, x)) : NULL; }
+ir_value *pairs_join(ir_builder *b, ir_value *x, ir_value *y) { return x && y ? join(b, x, y) : NULL; }
 
 /* Steps on parts of f16 are of f32 and round once, at the end. */
 static ir_value *two_steps(ir_builder *b, ir_op *op, ir_value *const *x) {

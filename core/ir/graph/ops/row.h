@@ -17,7 +17,7 @@ extern const graph_group graph_program_ops, graph_contraction_ops, graph_pointwi
     graph_compose_norm_ops, graph_compose_loss_ops, graph_compose_product_ops, graph_compose_einsum_ops,
     graph_indexed_ops, graph_compose_pool_ops, graph_complex_ops, graph_attention_ops,
     graph_compose_random_ops, graph_compose_train_ops, graph_linalg_ops, graph_compose_scan_ops,
-    graph_compose_order_ops, graph_compose_moe_ops;
+    graph_compose_order_ops, graph_compose_moe_ops, graph_spectral_ops, graph_dft_ops;
 
 #define A_END {NULL, IR_A_UNIT, false, NULL, NULL}
 #define ATTRS(...) (const ir_attr_def[]){__VA_ARGS__, A_END}
@@ -57,6 +57,8 @@ tsr_status shape_finish(ir_op *op, tsr_dtype t, int rank, const int64_t *dims, c
 /* "f32[2, ?]", in buf. */
 const char *shape_text(const ir_type *t, char *buf, size_t size);
 tsr_status shape_tensors(ir_op *op);
+/* As shape_tensors, and the first is of complex numbers. */
+tsr_status shape_complex(ir_op *op);
 /* As shape_tensors, and the first is of floats. */
 tsr_status shape_floats(ir_op *op);
 /* Extents that can't be the same: an unknown one may be any. */

@@ -65,6 +65,14 @@ tsr_status shape_same_dtype(ir_op *op, int first) {
   return NULL;
 }
 
+tsr_status shape_complex(ir_op *op) {
+  TSR_TRY(shape_tensors(op));
+  tsr_dtype t = op->operands[0]->type->dtype;
+  return dtype_is_complex(t) ? NULL
+                             : ir_error(op, "complex makes one of two real tensors", "takes complex numbers, not %s",
+                                        tsr_dtype_name(t));
+}
+
 tsr_status shape_floats(ir_op *op) {
   TSR_TRY(shape_tensors(op));
   tsr_dtype t = op->operands[0]->type->dtype;

@@ -1,0 +1,86 @@
+/* Fourier transforms of lines, as many at once as a vector has lanes: the whole of dft_<isa>.c. Included after
+ * vec_<isa>.h and kernels.h. */
+#include <stdbool.h>
+
+/* cos and sin of 2 pi k / r */
+static const double dft_roots3[3][2] = {{1, 0}, {-0.5, 0.86602540378443864676}, {-0.5, -0.86602540378443864676}};
+static const double dft_roots5[5][2] = {{1, 0}, {0.3090169943749474241, 0.95105651629515357212},
+    {-0.8090169943749474241, 0.58778525229247312917}, {-0.8090169943749474241, -0.58778525229247312917},
+    {0.3090169943749474241, -0.95105651629515357212}};
+static const double dft_roots7[7][2] = {{1, 0}, {0.62348980185873353053, 0.78183148246802980871},
+    {-0.22252093395631440429, 0.97492791218182360702}, {-0.90096886790241912624, 0.43388373911755812048},
+    {-0.90096886790241912624, -0.43388373911755812048}, {-0.22252093395631440429, -0.97492791218182360702},
+    {0.62348980185873353053, -0.78183148246802980871}};
+static const double dft_roots11[11][2] = {{1, 0}, {0.84125353283118116886, 0.54064081745559758211},
+    {0.41541501300188642553, 0.90963199535451837141}, {-0.14231483827328514044, 0.98982144188093273238},
+    {-0.65486073394528506406, 0.75574957435425828377}, {-0.95949297361449738989, 0.28173255684142969771},
+    {-0.95949297361449738989, -0.28173255684142969771}, {-0.65486073394528506406, -0.75574957435425828377},
+    {-0.14231483827328514044, -0.98982144188093273238}, {0.41541501300188642553, -0.90963199535451837141},
+    {0.84125353283118116886, -0.54064081745559758211}};
+static const double dft_roots13[13][2] = {{1, 0}, {0.8854560256532098959, 0.46472317204376854566},
+    {0.56806474673115580251, 0.82298386589365639458}, {0.12053668025532305335, 0.9927088740980539928},
+    {-0.35460488704253562597, 0.93501624268541482344}, {-0.74851074817110109863, 0.66312265824079520238},
+    {-0.97094181742605202716, 0.23931566428755776715}, {-0.97094181742605202716, -0.23931566428755776715},
+    {-0.74851074817110109863, -0.66312265824079520238}, {-0.35460488704253562597, -0.93501624268541482344},
+    {0.12053668025532305335, -0.9927088740980539928}, {0.56806474673115580251, -0.82298386589365639458},
+    {0.8854560256532098959, -0.46472317204376854566}};
+#define DFT_LIST2(F, s) F(0, s), F(1, s)
+#define DFT_LIST4(F, s) DFT_LIST2(F, s), F(2, s), F(3, s)
+#define DFT_LIST8(F, s) DFT_LIST4(F, s), F(4, s), F(5, s), F(6, s), F(7, s)
+#define DFT_LIST16(F, s) \
+  DFT_LIST8(F, s), F(8, s), F(9, s), F(10, s), F(11, s), F(12, s), F(13, s), F(14, s), F(15, s)
+
+#define D(name) name##_f32
+#define DFT_T float
+#define DFT_V vf
+#define DFT_LANES VF
+#if VF == 4
+#define DFT_LIST DFT_LIST4
+#elif VF == 8
+#define DFT_LIST DFT_LIST8
+#else
+#define DFT_LIST DFT_LIST16
+#endif
+#define DFT_LOAD v_load
+#define DFT_STORE v_store
+#define DFT_LOAD_N v_load_n
+#define DFT_STORE_N v_store_n
+#define DFT_SET1 v_set1
+#define DFT_FMA v_fma
+#include "body_dft_radix.h"
+#include "body_dft_move.h"
+#include "body_dft_lines.h"
+#undef D
+#undef DFT_T
+#undef DFT_V
+#undef DFT_LANES
+#undef DFT_LIST
+#undef DFT_LOAD
+#undef DFT_STORE
+#undef DFT_LOAD_N
+#undef DFT_STORE_N
+#undef DFT_SET1
+#undef DFT_FMA
+
+#define D(name) name##_f64
+#define DFT_T double
+#define DFT_V vd
+#define DFT_LANES VD
+#if VF == 4
+#define DFT_LIST DFT_LIST2
+#elif VF == 8
+#define DFT_LIST DFT_LIST4
+#else
+#define DFT_LIST DFT_LIST8
+#endif
+#define DFT_LOAD vd_load
+#define DFT_STORE vd_store
+#define DFT_LOAD_N vd_load_n
+#define DFT_STORE_N vd_store_n
+#define DFT_SET1 vd_set1
+#define DFT_FMA vd_fma
+#include "body_dft_radix.h"
+#include "body_dft_move.h"
+#include "body_dft_lines.h"
+
+const cpuk_dft CPUK_FN(dft) = {.lanes = {VF, VD}, .lines = {lines_f32, lines_f64}};

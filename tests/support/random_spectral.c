@@ -1,0 +1,27 @@
+/* tests/support/random_spectral.c - random graphs of Fourier transforms. */
+#include "core/base/dtype.h"
+#include "tests/support/random_build.h"
+
+static tsr_attr norm(rng *r) {
+  static const char *const norms[] = {"backward", "forward", "ortho"};
+  return (tsr_attr)TSR_STRING("norm", norms[rng_range(r, 0, 2)]);
+}
+
+/* Spectra of real or complex numbers, filtered now and then and brought back. */
+void random_spectral(build *b) {
+  static const tsr_dtype types[] = {TSR_F32, TSR_F32, TSR_F64, TSR_F16};
+  const bool real = rng_range(b->r, 0, 1), back = rng_range(b->r, 0, 1);
+  const tsr_dtype t = types[rng_range(b->r, 0, 3)], c = dtype_complex(t);
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 4000);
+  int64_t axes[3] = {-1};
+  int n = (int)rng_range(b->r, 1, s.rank);
+  if (rng_range(b->r, 0, 3) == 0) s = (tsr_shape){1, {rng_range(b->r, 1, 3000)}}, n = 1; /* several passes */
+  for (int i = 0; i < n; i++) axes[i] = (s.rank - 1 + i) % s.rank; /* the last one first */
+  for (int i = 0; i < s.rank; i++) s.dims[i] += s.dims[i] == 0;
+  const int last = (int)axes[n - 1];
+  const tsr_attr a[2] = {TSR_INTS("axes", axes, n), norm(b->r)};
+  tsr_value y = op(b, real ? "rfft" : "fft", 1, (tsr_value[]){input(b, real ? t : c, s)}, 2, a);
+  if (rng_range(b->r, 0, 1)) y = op2(b, "pointwise_mul", y, input(b, c, narrower(b->r, shape_of(b, y))));
+  const tsr_attr to[3] = {TSR_INTS("axes", axes, n), norm(b->r), TSR_INT("n", s.dims[last])};
+  output(b, back ? op(b, real ? "irfft" : "ifft", 1, &y, 2 + real, to) : y);
+}
