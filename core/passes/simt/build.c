@@ -38,7 +38,7 @@ ir_value *sx_constant(simt *c, const ir_type *type, bool is_int, int64_t i, doub
   if (!type || c->b.failed) return NULL;
   union { double f; uint64_t bits; } value = {.f = f};
   uint64_t h = hash_word(HASH_SEED, (uint64_t)(uintptr_t)type);
-  h = hash_word(h, is_int ? (uint64_t)i : value.bits) % SIMT_BUCKETS;
+  h = hash_word(h, is_int ? (uint64_t)i : value.bits) % SIMT_CONSTANT_BUCKETS;
   for (size_t k = in->constant_buckets[h]; k; k = in->constants[k - 1].below)
     if (is_constant(in->constants[k - 1].v, type, is_int, i, f)) return in->constants[k - 1].v;
   ir_builder b = c->anchor ? ir_before(c->anchor) : c->b;
@@ -49,7 +49,7 @@ ir_value *sx_constant(simt *c, const ir_type *type, bool is_int, int64_t i, doub
     return NULL;
   }
   in->constants[in->n_constants] = (simt_known){h, op->results[0], in->constant_buckets[h]};
-  in->constant_buckets[h] = ++in->n_constants;
+  in->constant_buckets[h] = (uint32_t)++in->n_constants;
   return op->results[0];
 }
 
@@ -115,7 +115,7 @@ ir_value *sx_numbered(simt *c, int code, const ir_type *type, const char *predic
     return NULL;
   }
   in->known[in->n_known] = (simt_known){h, op->results[0], in->buckets[h % SIMT_BUCKETS]};
-  in->buckets[h % SIMT_BUCKETS] = ++in->n_known;
+  in->buckets[h % SIMT_BUCKETS] = (uint32_t)++in->n_known;
   return op->results[0];
 }
 

@@ -142,7 +142,7 @@ typedef struct simt_val {
 typedef struct simt_known { /* value-numbering entry */
   uint64_t hash;
   ir_value *v;
-  size_t below; /* index + 1 of the entry before it in its bucket */
+  uint32_t below; /* index + 1 of the entry before it in its bucket */
 } simt_known;
 
 typedef struct simt_access { int64_t lo, hi; bool write; } simt_access;
@@ -151,16 +151,17 @@ typedef struct simt_region {
   int from, to;
 } simt_region; /* shared bytes over a range of op positions */
 
-enum { SIMT_MAX_ACCESS = 64, SIMT_MAX_REGION = 96, SIMT_BUCKETS = 4096, SIMT_MAX_REGS = 1024 };
+enum { SIMT_MAX_ACCESS = 64, SIMT_MAX_REGION = 96, SIMT_MAX_REGS = 1024 };
+enum { SIMT_BUCKETS = 4096, SIMT_CONSTANT_BUCKETS = 256 };
 
 struct simt_impl {
   simt_known *known;
   size_t n_known, cap_known;
-  size_t buckets[SIMT_BUCKETS]; /* index + 1 of the newest entry */
+  uint32_t buckets[SIMT_BUCKETS]; /* index + 1 of the newest entry */
   const ir_opdef *defs[TG_MAP + 2];
   simt_known *constants;
   size_t n_constants, cap_constants;
-  size_t constant_buckets[SIMT_BUCKETS];
+  uint32_t constant_buckets[SIMT_CONSTANT_BUCKETS];
   simt_layout **layouts;
   size_t n_layouts, cap_layouts;
   /* shared memory */
