@@ -122,6 +122,7 @@ static const struct { const char *op, *args, *body;
     {"iota", "", "%s = \"tessera.graph.iota\"() {shape = [$R, $C], axis = 0, dtype = \"$N\"}\n%r = \"tessera.graph.transpose\"(%s)"},
     {"clip", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.clip\"(%a) {min = -1.0, max = 3.0}"},
     {"clip", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.clip\"(%a)"},
+    {"where", "%a: tensor<$Rx$Cxi1>, %b: tensor<$Cx$T>, %c: tensor<$Rx1x$T>", "%r = \"tessera.graph.where\"(%a, %b, %c)"},
     {"tril", "%a: tensor<2x$Rx$Cx$T>", "%r = \"tessera.graph.tril\"(%a) {diagonal = 2}"},
     {"triu", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.triu\"(%a) {diagonal = -1}"},
     {"tile", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.tile\"(%a) {repeats = [2, 3]}"},

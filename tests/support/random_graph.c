@@ -90,7 +90,7 @@ static void logic(build *b) {
   v[2] = v[1];
   v[1] = v[0];
   v[0] = c;
-  output(b, op(b, "select", 3, v, 0, NULL));
+  output(b, op(b, rng_range(b->r, 0, 1) ? "select" : "where", 3, v, 0, NULL));
   output(b, c);
   if (dtype_is_float(t)) output(b, op2(b, "xor", c, op1(b, rng_range(b->r, 0, 1) ? "isnan" : "isinf", v[1])));
 }

@@ -104,6 +104,7 @@ static const struct { const char *op, *args, *body, *type; double lo, hi; } case
     {"concat", X ", %y: tensor<2x4xf64>", OPA("0", "concat", "%x, %y, %x", "axis = 0"), "8x4", -1, 1},
     {"pad", X, OPA("0", "pad", "%x", "low = [1, 0], high = [0, 2], value = 3.0"), "4x6", -1, 1},
     {"clip", X, OPA("0", "clip", "%x", "min = -0.5, max = 0.25"), "3x4", -1, 1},
+    {"where", XY, OPA("c", "compare", "%x, %y", "predicate = \"lt\"") OP("0", "where", "%c, %x, %y"), "3x4", -1, 1},
     {"tril", X, OPA("0", "tril", "%x", "diagonal = 1"), "3x4", -1, 1},
     {"triu", "%x: tensor<2x3x3xf64>", OP("0", "triu", "%x"), "2x3x3", -1, 1},
     {"tile", X, OPA("0", "tile", "%x", "repeats = [2, 3]"), "6x12", -1, 1},

@@ -46,6 +46,8 @@ static const struct meaning {
     {"%a: tensor<3xf32>", OP("0", "clip", "%a"), "3xf32", {{-INF, 0, NAN}}, {-INF, 0, NAN}},
     {"%a: tensor<3xui8>", OPA("0", "clip", "%a", "min = -5, max = 200"), "3xui8", {{0, 100, 255}}, {0, 100, 200}},
     {"%a: tensor<3xi8>", OPA("0", "clip", "%a", "max = 1.0e300"), "3xi8", {{-128, 0, 127}}, {-128, 0, 127}},
+    {"%a: tensor<3xi1>, %b: tensor<2x1xf32>", OP("x", "neg", "%b") OP("0", "where", "%a, %b, %x"), "2x3xf32",
+     {{1, 0, 1}, {NAN, 6}}, {NAN, NAN, NAN, 6, -6, 6}},
     {"%a: tensor<2x3xf32>", OP("0", "tril", "%a"), "2x3xf32", {{1, NAN, INF, 4, 5, NAN}}, {1, 0, 0, 4, 5, 0}},
     {"%a: tensor<2x3xf32>", OPA("0", "tril", "%a", "diagonal = 1"), "2x3xf32", {{1, 2, 3, 4, 5, 6}}, {1, 2, 0, 4, 5, 6}},
     {"%a: tensor<2x3xf32>", OPA("0", "tril", "%a", "diagonal = -1"), "2x3xf32", {{1, 2, 3, 4, 5, 6}}, {0, 0, 0, 4, 0, 0}},

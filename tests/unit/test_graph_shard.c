@@ -31,6 +31,7 @@ static void axes_carry_reduce_or_are_gathered(void **state) {
       {"%a: tensor<4x6xf32>", "slice(%a) {starts = [0, 1], sizes = [4, 2]}", "4x2xf32", 0, "0w"},
       {"%a: tensor<2x3xi8>, %b: tensor<4x3xi8>", "concat(%a, %b)", "6x3xi8", 1, "w1"},
       {"%a: tensor<2x3xf32>", "pad(%a) {low = [0, 1], high = [0, 0]}", "2x4xf32", 0, "0w"},
+      {"%c: tensor<2x1xi1>, %a: tensor<2x3xf32>, %b: tensor<3xf32>", "where(%c, %a, %b)", "2x3xf32", 0, "0w"},
       {"%a: tensor<2x3xf32>", "clip(%a) {min = 0.0, max = 1.0}", "2x3xf32", 0, "01"},
       {"%a: tensor<2x3x4xf32>", "tril(%a)", "2x3x4xf32", 0, "012"},
       {"%a: tensor<2x3x4xf32>", "tile(%a) {repeats = [1, 2, 1]}", "2x6x4xf32", 0, "0w2"},

@@ -46,7 +46,7 @@ static ir_value *build_op(ir_builder *b, const bench_case *c) {
   }
   for (int i = 0; i < OP_GRAPH_OPERANDS; i++) {
     const tsr_shape s = op_graph_operand(c->op, i, (tsr_shape){2, {c->m, c->n}});
-    v[i] = graph_fill(b, ir_type_tensor(b->m, op_graph_is_index(c->op, i) ? TSR_I32 : c->dtype, s.rank, s.dims), 0);
+    v[i] = graph_fill(b, ir_type_tensor(b->m, op_graph_operand_type(c->op, i, c->dtype), s.rank, s.dims), 0);
   }
   return op_with_attrs(b, c, v);
 }
@@ -138,6 +138,7 @@ static const suite_row rows[] = {
     ROW("rowwise", "reduce_sum", 4096, 4096, TSR_F32),
     ROW("rowwise", "add", 4096, 4096, TSR_F32),
     ROW("composed", "clip", 4096, 4096, TSR_F32),
+    ROW("composed", "where", 4096, 4096, TSR_F32),
     ROW("composed", "tril", 4096, 4096, TSR_F32),
     ROW("composed", "triu", 4096, 4096, TSR_BF16),
     ROW("composed", "tile", 2048, 2048, TSR_F32),

@@ -134,8 +134,8 @@ static tsr_status build(measure *m) {
     int n = op_graph_operands(c->op), n_attrs = op_graph_attrs(c->op, &attrs);
     for (int i = 0; i < n; i++) {
       const bool index = op_graph_is_index(c->op, i);
-      TRY(operand(m, names[i], index ? TSR_I32 : c->dtype, op_graph_operand(c->op, i, shape_of(2, c->m, c->n, 0)),
-                  false, &v[i]));
+      TRY(operand(m, names[i], op_graph_operand_type(c->op, i, c->dtype),
+                  op_graph_operand(c->op, i, shape_of(2, c->m, c->n, 0)), false, &v[i]));
       if (op_graph_is_dominant(c->op, i)) dominate(c->dtype, m->data[i], m->bytes[i]);
       if (index) into_range(m->data[i], m->bytes[i] / sizeof(int32_t), c->m);
     }

@@ -48,8 +48,8 @@ graph_kind op_graph_kind(const char *op) {
 }
 
 /* What such a graph of the op has beside its name: attributes, and operands that aren't [m, n], as their dimensions:
- * letters and numbers between blanks. An operand of "#" in front is of indices, of "+" a matrix whose diagonal is
- * larger than its rows. */
+ * letters and numbers between blanks. An operand of "#" in front is of indices, of "?" a mask, of "+" a matrix whose
+ * diagonal is larger than its rows. */
 static const int64_t last = -1, twice[] = {2, 2}, thrice[] = {3, 3}, around[] = {0, 1, 1}, million[] = {1024, 1024},
                      planes[] = {0, 1};
 #define STEM_PADDING TSR_STRING("padding", "same")
@@ -68,6 +68,8 @@ static const struct op_form {
     {"group_norm", 1, {TSR_INT("groups", 8)}, {"m 32 n"}},
     {"instance_norm", 0, {{0}}, {"m 32 n"}},
     {"logsumexp", 1, {TSR_INTS("axes", &last, 1)}, {NULL}},
+    {"select", 0, {{0}}, {"?m n", "m n", "m n"}},
+    {"where", 0, {{0}}, {"?m 1", "m n", "1 n"}},
     {"cross_entropy", 0, {{0}}, {"m n", "#m"}},
     {"qkv_projection", 0, {{0}}, {"m n", "n 768"}},
     {"factorized_matmul", 0, {{0}}, {"m n", "n 64", "64 n"}},
@@ -133,6 +135,11 @@ static const char *operand_form(const char *op, int operand) {
   return f ? f->operands[operand] : NULL;
 }
 
+tsr_dtype op_graph_operand_type(const char *op, int operand, tsr_dtype t) {
+  const char *f = operand_form(op, operand);
+  return !f ? t : *f == '#' ? TSR_I32 : *f == '?' ? TSR_BOOL : t;
+}
+
 bool op_graph_is_index(const char *op, int operand) {
   const char *f = operand_form(op, operand);
   return f && *f == '#';
@@ -147,7 +154,7 @@ tsr_shape op_graph_operand(const char *op, int operand, tsr_shape s) {
   const char *f = operand_form(op, operand);
   tsr_shape t = {0};
   if (!f || s.rank != 2) return s;
-  for (f += *f == '#' || *f == '+'; *f; f += *f == ' ') {
+  for (f += *f == '#' || *f == '?' || *f == '+'; *f; f += *f == ' ') {
     const bool letter = *f == 'm' || *f == 'n';
     t.dims[t.rank++] = *f == 'm' ? s.dims[0] : *f == 'n' ? s.dims[1] : atoi(f);
     f += letter ? 1 : strspn(f, "0123456789");
@@ -178,7 +185,7 @@ static tsr_status build(tsr_context *ctx, const char *op, const tsr_shape s[OP_G
   int n = op_graph_operands(op), n_attrs = op_graph_attrs(op, &attrs), n_results = op_graph_results(op);
   tsr_status st = tsr_graph_create(ctx, "main", &g);
   for (int i = 0; i < n && !st; i++)
-    st = tsr_graph_input(g, names[i], op_graph_is_index(op, i) ? TSR_I32 : t, s[i], &v[i]);
+    st = tsr_graph_input(g, names[i], op_graph_operand_type(op, i, t), s[i], &v[i]);
   if (!st) st = tsr_graph_op_results(g, op, v, n, attrs, n_attrs, r, n_results);
   for (int i = 0; i < n_results && !st; i++) st = tsr_graph_output(g, r[i]);
   if (st) tsr_graph_destroy(&g);

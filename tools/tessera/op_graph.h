@@ -24,7 +24,9 @@ int op_graph_results(const char *op);
 /* The attributes that such a graph of the op has: reductions go along the last axis, others have what they need.
  * Returns how many; *out is static. */
 int op_graph_attrs(const char *op, const tsr_attr **out);
-/* Is the operand one of indices (i32, of rows)? And an operand's shape where the graph's is s. */
+/* The operand's type where the graph's is t: i32 of indices, bool of masks. Is it one of indices of rows? And its shape
+ * where the graph's is s. */
+tsr_dtype op_graph_operand_type(const char *op, int operand, tsr_dtype t);
 bool op_graph_is_index(const char *op, int operand);
 /* Is it a square matrix with a diagonal that is larger than what else a row has? */
 bool op_graph_is_dominant(const char *op, int operand);

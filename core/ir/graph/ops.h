@@ -50,6 +50,7 @@ typedef enum graph_code {
   G_PAD,
   G_IOTA,
   G_CLIP,
+  G_WHERE,
   G_TRIL,
   G_TRIU,
   G_TILE,

@@ -43,6 +43,13 @@ EXPAND(expand_clip) {
   DONE;
 }
 
+/* ---- where ------------------------------------------------------------------------------------------------------- */
+
+EXPAND(expand_where) {
+  out[0] = SELECT(IN(0), IN(1), IN(2));
+  DONE;
+}
+
 /* ---- tril, triu -------------------------------------------------------------------------------------------------- */
 
 static tsr_status infer_triangle(ir_op *op, const ir_type **results) {
@@ -219,6 +226,9 @@ static const ir_opdef rows[] = {
      .attrs = ATTRS({"min", IR_A_FLOAT, false, NULL, "no element is below it; none if absent"},
                     {"max", IR_A_FLOAT, false, NULL, "no element is above it; none if absent"}),
      .help = "Bounds the elements: min(max(x, min), max), so that max wins where min is above it. NaN stays NaN."},
+    {COMPOSITE(WHERE, "where", 3, 3, 1), .operands_doc = "condition, a, b", .types_doc = ANY,
+     .infer = shape_select, BY(expand_where),
+     .help = "a where the condition (bool) holds, else b, all three broadcast: `select` by the name of array libraries."},
     {COMPOSITE(TRIL, "tril", 1, 1, 1), .operands_doc = "x", .types_doc = ANY, .infer = infer_triangle, BY(expand_tril),
      .attrs = DIAGONAL,
      .help = "The lower triangle of the last two dimensions, zeros above it: keeps x[i, j] where j <= i + diagonal."},

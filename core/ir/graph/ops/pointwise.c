@@ -58,18 +58,6 @@ static tsr_status infer_shift(ir_op *op, const ir_type **results) {
   return elementwise(op, results);
 }
 
-static tsr_status infer_select(ir_op *op, const ir_type **results) {
-  int rank;
-  int64_t dims[TSR_MAX_RANK];
-  TSR_TRY(shape_tensors(op));
-  if (op->operands[0]->type->dtype != TSR_BOOL)
-    return ir_error(op, "compare gives one", "the condition must be bool (i1), not %s",
-                    tsr_dtype_name(op->operands[0]->type->dtype));
-  TSR_TRY(shape_same_dtype(op, 1));
-  TSR_TRY(shape_broadcast(op, 0, &rank, dims));
-  return shape_finish(op, op->operands[1]->type->dtype, rank, dims, results);
-}
-
 static tsr_status infer_cast(ir_op *op, const ir_type **results) {
   tsr_dtype t;
   TSR_TRY(shape_tensors(op));
@@ -308,7 +296,7 @@ static tsr_status verify_gelu(const ir_op *op) {
   .attrs = ATTRS({"approximate", IR_A_STR, false, "none", "none: by erf; tanh: by the tanh formula"})
 #define OWN_COMPARE \
   .types_doc = ANY, .infer = infer_compare, .attrs = ATTRS({"predicate", IR_A_STR, true, NULL, "eq, ne, lt, le, gt or ge"})
-#define OWN_SELECT .types_doc = ANY AND_COMPLEX, .infer = infer_select
+#define OWN_SELECT .types_doc = ANY AND_COMPLEX, .infer = shape_select
 #define OWN_ISNAN .types_doc = FLOATS, .infer = infer_classify
 #define OWN_ISINF .types_doc = FLOATS, .infer = infer_classify
 #define OWN_FLOAT .types_doc = FLOATS, .infer = infer_float

@@ -66,6 +66,8 @@ static inline bool shape_differs(int64_t a, int64_t b) { return a != b && a != I
 /* Operands from `first` on: their broadcast shape, that they have one type. */
 tsr_status shape_broadcast(ir_op *op, int first, int *rank, int64_t *dims);
 tsr_status shape_same_dtype(ir_op *op, int first);
+/* A bool condition and two values of one type, broadcast together. */
+tsr_status shape_select(ir_op *op, const ir_type **results);
 tsr_status shape_dtype_attr(ir_op *op, const char *name, tsr_dtype *out);
 tsr_status shape_list_attr(const ir_op *op, const char *name, int rank, bool optional, int64_t dflt, int64_t *v);
 tsr_status shape_axis(ir_op *op, const char *name, int64_t axis, int rank);

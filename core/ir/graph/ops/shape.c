@@ -101,3 +101,15 @@ tsr_status shape_axis(ir_op *op, const char *name, int64_t axis, int rank) {
   return ir_error(op, "negative ones count from the last", "%s %lld for a tensor of rank %d", name, (long long)(axis),
                   rank);
 }
+
+tsr_status shape_select(ir_op *op, const ir_type **results) {
+  int rank;
+  int64_t dims[TSR_MAX_RANK];
+  TSR_TRY(shape_tensors(op));
+  if (op->operands[0]->type->dtype != TSR_BOOL)
+    return ir_error(op, "compare gives one", "the condition must be bool (i1), not %s",
+                    tsr_dtype_name(op->operands[0]->type->dtype));
+  TSR_TRY(shape_same_dtype(op, 1));
+  TSR_TRY(shape_broadcast(op, 0, &rank, dims));
+  return shape_finish(op, op->operands[1]->type->dtype, rank, dims, results);
+}
