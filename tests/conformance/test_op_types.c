@@ -221,6 +221,10 @@ static const struct { const char *op, *args, *body;
     {"irfft", "%a: tensor<$Rx8x$T>", "%r = \"tessera.graph.irfft\"(%a) {n = 15}"},
     {"irfft", "%a: tensor<6x$Rx3x$T>", "%r = \"tessera.graph.irfft\"(%a) {axes = [0, 2]}"},
     TWO("pointwise_mul"),
+    {"dct", "%a: tensor<$Rx13x$T>", "%r = \"tessera.graph.dct\"(%a)"},
+    {"dct", "%a: tensor<6x$Rx$T>", "%r = \"tessera.graph.dct\"(%a) {axis = 0, type = 3, norm = \"ortho\"}"},
+    {"stft", "%a: tensor<$Rx20x$T>, %b: tensor<6x$T>", "%r = \"tessera.graph.stft\"(%a, %b) {size = 6, hop = 4}"},
+    {"istft", "%a: tensor<$Rx3x4x$T>", "%r = \"tessera.graph.istft\"(%a) {hop = 2}"},
 /* Indices of either sign, of which some are outside the smaller shapes. */
 #define IN_RANGE(type) \
   "%n = \"tessera.graph.constant\"() {value = dense<9> : tensor<" type ">}\n%i = \"tessera.graph.rem\"(%b, %n)\n"

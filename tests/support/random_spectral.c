@@ -7,9 +7,36 @@ static tsr_attr norm(rng *r) {
   return (tsr_attr)TSR_STRING("norm", norms[rng_range(r, 0, 2)]);
 }
 
+static const tsr_dtype types[] = {TSR_F32, TSR_F32, TSR_F64, TSR_F16};
+
+static void cosines(build *b) {
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 2000);
+  const int axis = (int)rng_range(b->r, 0, s.rank - 1);
+  s.dims[axis] += s.dims[axis] == 0;
+  const tsr_value x = input(b, types[rng_range(b->r, 0, 3)], s);
+  const tsr_attr a[3] = {TSR_INT("axis", axis), TSR_INT("type", rng_range(b->r, 2, 3)), norm(b->r)};
+  output(b, op(b, "dct", 1, &x, 3, a));
+}
+
+/* Frames of a signal, and back now and then: also such as leave gaps. */
+static void frames(build *b) {
+  const tsr_dtype t = types[rng_range(b->r, 0, 3)];
+  const int64_t size = rng_range(b->r, 1, 20), hop = rng_range(b->r, 1, 12), n = rng_range(b->r, 1, 12);
+  const tsr_shape signal = {2, {rng_range(b->r, 1, 3), size + (n - 1) * hop + rng_range(b->r, 0, hop - 1)}};
+  tsr_value v[2] = {input(b, t, signal)};
+  const int operands = (int)rng_range(b->r, 1, 2);
+  if (operands == 2) v[1] = input(b, t, (tsr_shape){1, {size}});
+  const tsr_attr a[2] = {TSR_INT("hop", hop), TSR_INT("size", size)};
+  v[0] = op(b, "stft", operands, v, 2, a);
+  /* Without a window: where those of random numbers nearly cancel, nothing is left of the signal. */
+  output(b, rng_range(b->r, 0, 1) ? op(b, "istft", 1, v, 2, a) : v[0]);
+}
+
 /* Spectra of real or complex numbers, filtered now and then and brought back. */
 void random_spectral(build *b) {
-  static const tsr_dtype types[] = {TSR_F32, TSR_F32, TSR_F64, TSR_F16};
+  const int64_t kind = rng_range(b->r, 0, 5);
+  if (kind == 0) return cosines(b);
+  if (kind == 1) return frames(b);
   const bool real = rng_range(b->r, 0, 1), back = rng_range(b->r, 0, 1);
   const tsr_dtype t = types[rng_range(b->r, 0, 3)], c = dtype_complex(t);
   tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 4000);

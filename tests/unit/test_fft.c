@@ -227,6 +227,107 @@ static void bad_transforms_get_one_clear_line(void **state) {
   }
 }
 
+/* ---- dct, stft, istft -------------------------------------------------------------------------------------------- */
+
+/* Of the type's definition; norm: 0 backward, 1 forward, 2 ortho. */
+static double cosine_sum(const double *x, int n, int k, int type, int norm) {
+  const long double pi = 3.14159265358979323846264L;
+  long double y = 0;
+  for (int j = 0; j < n; j++) {
+    const int even = type == 2 ? k : j, odd = type == 2 ? j : k;
+    long double v = x[j] * cosl(pi * (long double)(even * (2 * odd + 1) % (4 * n)) / (2 * n));
+    if (type == 2 || j) v *= 2;
+    if (norm == 2 && type == 3) v *= j ? 1 / sqrtl(2.0L * n) : 1 / sqrtl(n);
+    y += v;
+  }
+  if (norm == 2 && type == 2) y /= sqrtl((k ? 2.0L : 4.0L) * n);
+  return (double)(norm == 1 ? y / (2 * n) : y);
+}
+
+static void cosine_transforms_are_the_sums_of_the_definition(void **state) {
+  static const int sizes[] = {1, 2, 3, 8, 37, 100};
+  static const char *const norms[] = {"backward", "forward", "ortho"};
+  for (int i = 0; i < 36; i++) {
+    const int n = sizes[i / 6], type = 2 + i % 2, norm = i / 2 % 3, inner = 1 + i % 3;
+    double x[300], line[100], want[300], tolerance[300];
+    char text[512];
+    uint64_t seed = (uint64_t)i;
+    for (int k = 0; k < n * inner; k++) x[k] = creal(number(&seed));
+    for (int c = 0; c < inner; c++) {
+      for (int k = 0; k < n; k++) line[k] = x[k * inner + c];
+      for (int k = 0; k < n; k++) want[k * inner + c] = cosine_sum(line, n, k, type, norm);
+    }
+    snprintf(text, sizeof text,
+             "\"builtin.module\"() ({\n\"tessera.graph.func\"() ({\n^bb0(%%x: tensor<%dx%dxf64>):\n%%0 = "
+             "\"tessera.graph.dct\"(%%x) {axis = 0, type = %d, norm = \"%s\"}\n\"tessera.graph.return\"(%%0)\n}) "
+             "{sym_name = \"main\"}\n})\n",
+             n, inner, type, norms[norm]);
+    check_oracle(text, x, want, n * inner, tolerance);
+    check_cpu(text, x, (size_t)(n * inner) * 8, want, tolerance);
+  }
+}
+
+/* "x" with the op's text in it. */
+static const char *frames_text(const char *type, const char *body, const char *more) {
+  static char text[1024];
+  snprintf(text, sizeof text,
+           "\"builtin.module\"() ({\n\"tessera.graph.func\"() ({\n^bb0(%%x: tensor<%s>):\n%s%s\n"
+           "\"tessera.graph.return\"(%%0)\n}) {sym_name = \"main\"}\n})\n",
+           type, body, more);
+  return text;
+}
+
+#define WINDOW "%w = \"tessera.graph.constant\"() {value = dense<[0.5, 2.0, -1.0, 0.25, 1.0]> : tensor<5xf64>}\n"
+
+static void frames_are_windowed_transforms(void **state) {
+  static const double window[] = {0.5, 2, -1, 0.25, 1};
+  double x[13], want[3 * 3 * 2], tolerance[18];
+  uint64_t seed = 3;
+  for (int i = 0; i < 13; i++) x[i] = creal(number(&seed));
+  for (int frame = 0; frame < 3; frame++)
+    for (int k = 0; k < 3; k++) {
+      double complex y = 0;
+      for (int j = 0; j < 5; j++) y += window[j] * x[4 * frame + j] * cexp(-2 * I * 3.14159265358979323846 * j * k / 5);
+      want[6 * frame + 2 * k] = creal(y), want[6 * frame + 2 * k + 1] = cimag(y);
+    }
+  const char *text = frames_text("13xf64", WINDOW, "%0 = \"tessera.graph.stft\"(%x, %w) {size = 5, hop = 4}");
+  check_oracle(text, x, want, 18, tolerance);
+  check_cpu(text, x, sizeof x, want, tolerance);
+}
+
+/* A signal comes back from its frames wherever one of them has it; what none has is 0. */
+static void signals_come_back_from_their_frames(void **state) {
+  for (int hop = 1; hop <= 7; hop++) {
+    const int frames = 4, length = 5 + (frames - 1) * hop;
+    double x[26], want[26], tolerance[26];
+    char type[32], more[256];
+    uint64_t seed = 7;
+    for (int i = 0; i < length; i++) x[i] = creal(number(&seed)), want[i] = i % hop < 5 || i >= length - 5 ? x[i] : 0;
+    snprintf(type, sizeof type, "%dxf64", length);
+    snprintf(more, sizeof more,
+             "%%1 = \"tessera.graph.stft\"(%%x, %%w) {size = 5, hop = %d}\n"
+             "%%0 = \"tessera.graph.istft\"(%%1, %%w) {size = 5, hop = %d}",
+             hop, hop);
+    const char *text = frames_text(type, WINDOW, more);
+    check_oracle(text, x, want, length, tolerance);
+    check_cpu(text, x, (size_t)length * 8, want, tolerance);
+  }
+}
+
+/* Two frames that disagree: what is nearest to both by squares. */
+static void overlapping_frames_are_averaged_by_the_squares_of_windows(void **state) {
+  const double spectra[] = {2, 0, 2, 0, 8, 0, 0, 0}; /* [2, 0] and [4, 4] */
+  const double want[] = {2, (3 * 0 + 1 * 4) / 10.0, 4.0 / 3};
+  double tolerance[3];
+  const char *text = frames_text("2x2xcomplex<f64>",
+                                 "%w = \"tessera.graph.constant\"() {value = dense<[1.0, 3.0]> : tensor<2xf64>}\n",
+                                 "%0 = \"tessera.graph.istft\"(%x, %w) {hop = 1}");
+  check_oracle(text, spectra, want, 3, tolerance);
+  check_cpu(text, spectra, sizeof spectra, want, tolerance);
+}
+
+/* ---- what is not finite, threads, bad input ---------------------------------------------------------------------- */
+
 /* By a kernel, by passes and as products: no finite number in the line, and no other bit in the others. */
 static void lines_that_are_not_finite_stay_alone(void **state) {
   static const int sizes[] = {12, 100, 1009, 4099, 6000};
@@ -285,6 +386,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(transforms_are_the_sums_of_the_definition),
       cmocka_unit_test(halves_of_real_spectra),
+      cmocka_unit_test(cosine_transforms_are_the_sums_of_the_definition),
+      cmocka_unit_test(frames_are_windowed_transforms),
+      cmocka_unit_test(signals_come_back_from_their_frames),
+      cmocka_unit_test(overlapping_frames_are_averaged_by_the_squares_of_windows),
       cmocka_unit_test(lines_that_are_not_finite_stay_alone),
       cmocka_unit_test(deterministic_bits_do_not_depend_on_threads),
       cmocka_unit_test(bad_transforms_get_one_clear_line),

@@ -1,6 +1,6 @@
 /* Temporaries of a kernel are register fragments: Tile IR that the library makes has no scratch buffers between the
- * operations of one kernel. Shared tiles only stage operands that come from memory; no argument is written and read
- * again. */
+ * operations of one kernel. Shared tiles only stage operands that come from memory, as they are or by a product's
+ * prologue; no argument is written and read again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -40,14 +40,11 @@ static void note_written(const ir_op *op, ir_value *to, const ir_value *from, co
     snprintf(c->wrong, sizeof c->wrong, "%s writes a shared tile, not from memory", op->def->name);
 }
 
-/* The memory that a fragment is read from, rounded on the way: a map of casts alone. */
-static ir_value *rounded(const ir_value *v) {
-  const ir_op *map = v->def, 
+/* The memory that a fragment is read from, with a product's prologue on the way: a map of it alone. */
+static ir_value *loaded(const ir_value *v) {
+  const ir_op *map = v->def,
               *load = map && map->def->code == T_MAP && map->n_operands == 1 ? map->operands[0]->def : NULL;
-  if (!load || load->def->code != T_LOAD) return NULL;
-  for (const ir_op *o = map->regions[0]->first; o != map->regions[0]->last; o = o->next)
-    if (o->def->code != SC_CAST) return NULL;
-  return load->operands[0];
+  return load && load->def->code == T_LOAD ? load->operands[0] : NULL;
 }
 
 /* The sum is a fragment; what the epilogue reads and writes is memory, or fragments. */
@@ -77,7 +74,7 @@ static tsr_status note(ir_op *op, void *user) {
     if (!in_memory(op->operands[i])) continue;
     if (ir_get_bool(op, "owned", false)) continue; /* what a scatter adds to is its result, no temporary */
     if (i == to)
-      note_written(op, op->operands[i], in_memory(op->operands[0]) ? op->operands[0] : rounded(op->operands[0]), c);
+      note_written(op, op->operands[i], in_memory(op->operands[0]) ? op->operands[0] : loaded(op->operands[0]), c);
     else root_of(op->operands[i])->scratch |= READ;
   }
   return NULL;

@@ -219,6 +219,9 @@ static const suite_row rows[] = {
     ROW("spectral", "rfft", 1024, 1024, TSR_F32),
     ROW("spectral", "irfft", 1024, 513, TSR_COMPLEX64),
     ROW("spectral", "pointwise_mul", 1000, 1024, TSR_COMPLEX64),
+    ROW("spectral", "dct", 1024, 1024, TSR_F32),
+    ROW("spectral", "stft", 8, 64000, TSR_F32),
+    ROW("spectral", "istft", 4096, 257, TSR_COMPLEX64),
 
     ROW("indexed", "gather", 16384, 1024, TSR_F32),
     ROW("indexed", "gather_elements", 4096, 1024, TSR_F32),

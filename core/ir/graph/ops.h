@@ -116,6 +116,9 @@ typedef enum graph_code {
   G_IRFFT,
   G_POINTWISE_MUL,
   G_DFT,
+  G_DCT,
+  G_STFT,
+  G_ISTFT,
   G_N_CODES
 } graph_code;
 
