@@ -6,6 +6,7 @@
 /* The zero value means: everything on, no trace. */
 typedef struct pass_options {
   const char *disable; /* comma-separated groups (rewrites, fusion) and rule names, as TSR_DISABLE; NULL = none */
+  bool routines;       /* the device is the host: its routines cost no copies */
   bool exact;          /* deterministic policies: no rewrite that changes rounding */
   pass_trace *trace;   /* may be NULL */
 } pass_options;

@@ -277,7 +277,10 @@ static tsr_status lower_all(compile *c) {
   const pipeline passes = {
       .levels = p->levels,
       .caps = &c->dev->caps,
-      .options = {.disable = joined_disable(c), .exact = p->policy != TSR_POLICY_FAST, .trace = &p->trace},
+      .options = {.disable = joined_disable(c),
+                  .routines = c->dev->caps.dialect == DIALECT_CPU,
+                  .exact = p->policy != TSR_POLICY_FAST,
+                  .trace = &p->trace},
       .policy = tsr_policy_name(p->policy),
       .error_if_illegal = fallback_of(c) == TSR_FALLBACK_ERROR,
       .user = c,

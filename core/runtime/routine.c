@@ -1,6 +1,7 @@
 /* core/runtime/routine.c - see routine.h: the table of routines, and how a call in a program's text is checked. */
 #include "core/runtime/routine.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/ir/graph/ops.h"
@@ -10,6 +11,7 @@ static const routine_row rows[] = {
     {"cholesky", {"upper"}, routine_cholesky},
     {"qr", {NULL}, routine_qr},
     {"svd", {NULL}, routine_svd},
+    {"recurrence", {"reverse", "linear_before_reset"}, routine_recurrence, {"cell", "activation"}},
 };
 
 static const routine_row *find(const char *name) {
@@ -24,12 +26,13 @@ static tsr_status graph_op_of(ir_module *m, const ir_op *call, const ir_opdef *d
   ir_op *func = ir_op_new(&b, graph_def(G_FUNC), 0, NULL, 0, NULL, 1);
   ir_value *x[ROUTINE_MOST_TENSORS];
   const ir_type *types[ROUTINE_MOST_TENSORS] = {NULL};
-  for (int i = 0; func && i < def->min_operands; i++)
+  const int n = call->n_operands - def->n_results;
+  for (int i = 0; func && i < n; i++)
     if (!(x[i] = ir_block_arg(m, func->regions[0], ir_type_get(m, call->operands[i]->type), NULL))) return st_oom();
   if (!func) return st_oom();
   b = ir_at_end(m, func->regions[0]);
   b.loc = call->loc;
-  ir_op *op = *out = ir_op_new(&b, def, def->min_operands, x, def->n_results, NULL, 0);
+  ir_op *op = *out = ir_op_new(&b, def, n, x, def->n_results, NULL, 0);
   if (!op) return st_oom();
   for (int i = 0; i < call->n_attrs; i++)
     if (strcmp(call->attrs[i].name, "callee") &&
@@ -69,6 +72,8 @@ static void fill(routine_call *c, const ir_op *call, const ir_op *op) {
   }
   for (int i = 0; i < ROUTINE_MOST_FLAGS && c->row->flags[i]; i++)
     c->flag[i] = ir_get_bool(call, c->row->flags[i], false);
+  for (int i = 0; i < ROUTINE_MOST_WORDS && c->row->words[i]; i++)
+    snprintf(c->word[i], sizeof c->word[i], "%s", ir_get_str(op, c->row->words[i], ""));
   if (graph_space_of(op, &s)) c->flops = s.flops;
 }
 
@@ -76,12 +81,13 @@ tsr_status routine_bind(tsr_program *p, const ir_op *call, routine_call **out) {
   const char *name = ir_get_str(call, "callee", "");
   const routine_row *row = find(name);
   const graph_row *known = graph_row_named(name);
-  if (!row || !known) return ir_error(call, "cholesky, qr, svd, tri_solve", "no routine \"%s\"", name);
+  if (!row || !known) return ir_error(call, "cholesky, qr, recurrence, svd, tri_solve", "no routine \"%s\"", name);
   char full[64] = "tessera.graph.";
   const ir_opdef *def = ir_find_op(strcat(full, row->name));
-  if (call->n_operands != def->min_operands + def->n_results)
-    return ir_error(call, NULL, "%s takes %d operands and has %d results, not %d in all", name, def->min_operands,
-                    def->n_results, call->n_operands);
+  const int n = call->n_operands - def->n_results;
+  if (n < def->min_operands || n > def->max_operands)
+    return ir_error(call, NULL, "%s takes %d to %d operands and has %d results, not %d in all", name, def->min_operands,
+                    def->max_operands, def->n_results, call->n_operands);
   routine_call *c = *out = arena_new(&p->arena, routine_call);
   if (!c) return st_oom();
   *c = (routine_call){.row = row, .n_results = def->n_results, .dev = p->dev, .al = &p->ctx->al};
@@ -96,11 +102,4 @@ done:
   if (st) st = ir_cause(m, NULL, st);
   ir_module_destroy(&m);
   return st;
-}
-
-void routine_spread(const routine_call *c, void (*fn)(void *arg, int64_t item, int worker), void *arg, int64_t n) {
-  const bool lends = c->dev && c->dev->vt->parallel && n > 1;
-  if (lends) c->dev->vt->parallel(c->dev->be, fn, arg, n);
-  else
-    for (int64_t i = 0; i < n; i++) fn(arg, i, 0);
 }

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/runtime/routine.h"
+#include "core/runtime/routine_call.h"
 
 enum { FEW = 4 };
 

@@ -193,8 +193,9 @@ int main(void) {
     /* A kernel that drivers compile for a second and more, and graphs of many kernels: there a few, and more of them by
      * tests of their own. */
     const char *name = random_graph_family_name(family);
-    const bool many = !strcmp(name, "ordered") || !strcmp(name, "spectral");
-    const int one_of = !strcmp(name, "flash_attention") ? 16 : many ? 6 : 1;
+    const bool many = !strcmp(name, "ordered") || !strcmp(name, "spectral"),
+               dear = !strcmp(name, "flash_attention") || !strcmp(name, "recurrent");
+    const int one_of = dear ? 16 : many ? 6 : 1;
     if (!*only && s.no_denormals && i / added % one_of) continue;
     one_case(&s, single ? seed : seed + (uint64_t)i * 7919, family,
              policies[(i < cases ? i / first : (i - cases) / added) % 4]);

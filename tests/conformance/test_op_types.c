@@ -14,7 +14,7 @@
 #include "tests/conformance/open_device.h"
 #include "tests/conformance/random_graph.h"
 
-enum { MAX_IN = 3 };
+enum { MAX_IN = 7 };
 
 /* $T: the type under test ($N: its name in attributes), $F what it is cast to (f32, or complex64 of complex types),
  * $R x $C the shape. `args` are values %a, %b, .. in the order of the text. */
@@ -157,6 +157,12 @@ static const struct { const char *op, *args, *body;
     {"check_numerics", "%a: tensor<$Rx$Cx$T>", "%r, %n = \"tessera.graph.check_numerics\"(%a)"},
     {"global_norm", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx$T>", "%r = \"tessera.graph.global_norm\"(%a, %b)"},
     {"clip_by_global_norm", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx$T>", "%r, %s, %n = \"tessera.graph.clip_by_global_norm\"(%a, %b)"},
+    {"rnn", "%a: tensor<3x$Rx$Cx$T>, %b: tensor<1x3x$Cx$T>, %c: tensor<1x3x3x$T>", "%r, %h = \"tessera.graph.rnn\"(%a, %b, %c) {activation = \"relu\"}"},
+    {"gru", "%a: tensor<2x$Rx$Cx$T>, %b: tensor<1x15x$Cx$T>, %c: tensor<1x15x5x$T>, %d: tensor<1x30x$T>", "%r, %h = \"tessera.graph.gru\"(%a, %b, %c, %d) {direction = \"reverse\"}"},
+    {"gru", "%a: tensor<2x$Rx4x$T>, %b: tensor<1x$Cx4x$T>, %c: tensor<3x$Rx6x$T>, %d: tensor<2x18x6x$T>, %e: tensor<2x18x2x$T>", "%z = \"tessera.graph.slice\"(%c) {starts = [0, 0, 0], sizes = [3, $R, 2]}\n%h, %r = \"tessera.graph.gru\"(%z, %e, %d) {direction = \"bidirectional\", linear_before_reset = true}"},
+    {"lstm", "%a: tensor<3x$Rx$Cx$T>, %b: tensor<2x20x$Cx$T>, %c: tensor<2x20x5x$T>, %d: tensor<2x40x$T>, %e: tensor<$Rxi32>, %f: tensor<2x$Rx5x$T>, %g: tensor<2x$Rx5x$T>", "%r, %h, %k = \"tessera.graph.lstm\"(%a, %b, %c, %d, %e, %f, %g) {direction = \"bidirectional\"}"},
+    {"lstm", "%a: tensor<2x$Rx$Cx$T>, %b: tensor<1x20x$Cx$T>, %c: tensor<1x20x5x$T>", "%y, %h, %r = \"tessera.graph.lstm\"(%a, %b, %c)"},
+    {"recurrence", "%a: tensor<2x$Rx12x$T>, %b: tensor<3x12x$T>, %c: tensor<12x$T>, %d: tensor<$Rx3x$T>, %e: tensor<$Rx3x$T>", "%r, %h, %k = \"tessera.graph.recurrence\"(%a, %b, %c, %d, %e) {cell = \"lstm\", reverse = true}"},
 /* A matrix with 50 added to its diagonal, which small elements leave positive definite. */
 #define DOMINANT \
   "%i = \"tessera.graph.iota\"() {shape = [$R, $R], axis = 0}\n%j = \"tessera.graph.iota\"() {shape = [$R, $R], axis = 1}\n" \

@@ -57,6 +57,9 @@ static void axes_carry_reduce_or_are_gathered(void **state) {
       {"%a: tensor<2x12x6x6xf32>", "average_pool(%a)", "2x12x1x1xf32", 0, "01pp"},
       {"%a: tensor<2x3x4xf32>", "cumsum(%a) {axis = 1}", "2x3x4xf32", 0, "0w2"},
       {"%a: tensor<2x3x4xf32>", "argmax(%a) {axis = 1}", "2x4xi32", 0, "0w1"},
+      /* of several results an axis must be the same one: an entry of the batch is y's second, the last state's first */
+      {"%a: tensor<2x3x8xf32>, %r: tensor<2x8xf32>, %b: tensor<8xf32>, %h: tensor<3x2xf32>", "%0, %h1, %c = recurrence(%a, %r, %b, %h, %h) {cell = \"lstm\"}", "2x3x2xf32", 0, "www"},
+      {"%a: tensor<2x3x5xf32>, %w: tensor<1x8x5xf32>, %r: tensor<1x8x2xf32>", "%0, %h, %c = lstm(%a, %w, %r)", "2x1x3x2xf32", 0, "www"},
       {"%a: tensor<4x3xf32>, %s: tensor<4x2xi32>", "moe_dispatch(%a, %s) {rows = 8}", "8x3xf32", 0, "w1"},
       {"%a: tensor<8x3xf32>, %s: tensor<4x2xi32>, %w: tensor<4x2xf32>", "moe_combine(%a, %s, %w)", "4x3xf32", 0, "w1"},
       {"%a: tensor<8x3xf32>, %w: tensor<2x3x5xf32>, %c: tensor<2xi32>", "grouped_matmul(%a, %w, %c)", "8x5xf32", 1, "ww1"},
@@ -91,8 +94,11 @@ static void axes_carry_reduce_or_are_gathered(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char type[100], line[200], got[TSR_MAX_RANK + 1] = "";
     snprintf(type, sizeof type, "tensor<%s>", cases[i].type);
-    const char *paren = strchr(cases[i].op, '(');
-    snprintf(line, sizeof line, "%%0 = \"tessera.graph.%.*s\"%s", (int)(paren - cases[i].op), cases[i].op, paren);
+    const char *equals = *cases[i].op == '%' ? strstr(cases[i].op, " = ") : NULL;
+    const char *results = equals ? cases[i].op : "%0", *op_name = equals ? equals + 3 : cases[i].op;
+    const char *paren = strchr(op_name, '(');
+    snprintf(line, sizeof line, "%.*s = \"tessera.graph.%.*s\"%s", equals ? (int)(equals - results) : 2, results,
+             (int)(paren - op_name), op_name, paren);
     ir_module *m = gt_parse(gt_func(cases[i].args, line, "%0", type));
     const ir_op *op = graph_find_func(m, NULL)->regions[0]->first;
     for (int a = 0; a < op->operands[cases[i].operand]->type->rank; a++) {

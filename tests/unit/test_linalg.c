@@ -249,7 +249,7 @@ static void calls_that_make_no_sense_are_errors(void **state) {
   static const struct { const char *call, *types, *says; } bad[] = {
       {"%a, %q, %r) {callee = \"lu\"}", "3x2x|3x2x|2x2x", "no routine \"lu\""},
       {"%a, %q, %r) {callee = \"neg\"}", "3x2x|3x2x|2x2x", "no routine \"neg\""},
-      {"%a, %q) {callee = \"qr\"}", "3x2x|3x2x|2x2x", "takes 1 operands and has 2 results, not 2 in all"},
+      {"%a, %q) {callee = \"qr\"}", "3x2x|3x2x|2x2x", "takes 1 to 1 operands and has 2 results, not 2 in all"},
       {"%a, %q, %r) {callee = \"qr\"}", "3x2x|3x3x|2x2x", "result 0 is not of the type"},
       {"%a, %q, %r) {callee = \"qr\"}", "3x2x|3x2x|4x", "result 1 is not of the type"},
       {"%a, %a, %r) {callee = \"qr\"}", "3x2x|3x2x|2x2x", "must be a buffer"},

@@ -231,6 +231,9 @@ static const suite_row rows[] = {
     ROW("indexed", "scatter_add", 4096, 1024, TSR_F32),
     ROW("indexed", "scatter_nd", 16384, 768, TSR_F32),
 
+    ROW("recurrent", "rnn", 64, 256, TSR_F32),
+    ROW("recurrent", "gru", 64, 256, TSR_F32),
+    ROW("recurrent", "lstm", 64, 256, TSR_F32),
     ROW("linalg", "cholesky", 256, 256, TSR_F32),
     ROW("linalg", "tri_solve", 256, 256, TSR_F32),
     ROW("linalg", "qr", 256, 128, TSR_F32),

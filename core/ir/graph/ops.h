@@ -119,6 +119,10 @@ typedef enum graph_code {
   G_DCT,
   G_STFT,
   G_ISTFT,
+  G_RNN,
+  G_GRU,
+  G_LSTM,
+  G_RECURRENCE,
   G_N_CODES
 } graph_code;
 
@@ -137,7 +141,7 @@ typedef enum graph_kind {
   GRAPH_GATHER,      /* elements of the first operand at coordinates that the second holds: graph_indexed */
   GRAPH_SCATTER,     /* the first operand with the third's elements at such coordinates */
   GRAPH_ATTENTION,   /* two products about a softmax: graph_attention. A composite op with a kernel of its own */
-  GRAPH_ROUTINE,     /* a whole algorithm on matrices: a call of the host (runtime/routine.h) */
+  GRAPH_ROUTINE,     /* a whole algorithm: a call of the host (runtime/routine.h). May be composite besides */
   GRAPH_SPECTRAL,    /* Fourier transforms along some axes: complex numbers, so gone below passes/graph/complex.h */
   GRAPH_DFT,         /* what they are then: graph_dft */
   GRAPH_CUSTOM       /* the application's */

@@ -148,7 +148,10 @@ graph_shard graph_shard_of(const ir_op *op, int operand, int axis, int *to) {
   case GRAPH_COMPOSITE: return of_composite(op, operand, axis, to);
   case GRAPH_GATHER:
   case GRAPH_SCATTER: s = of_indexed(op, operand, axis, to); break;
-  case GRAPH_ROUTINE: s = of_routine(op, operand, axis, to); break;
+  case GRAPH_ROUTINE:
+    if (graph_is_composite(op)) return of_composite(op, operand, axis, to);
+    s = of_routine(op, operand, axis, to);
+    break;
   default: return SHARD_WHOLE;
   }
   if (s != SHARD_CARRIES) return s;

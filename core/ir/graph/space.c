@@ -122,5 +122,5 @@ bool graph_space_of(const ir_op *op, graph_space *s) {
     const graph_dft d = graph_dft_get(op);
     s->flops = 5 * (double)d.n * (double)d.lines * log2((double)d.n);
   }
-  return known && (!graph_is_composite(op) || add_flops(op, s));
+  return known && (!graph_is_composite(op) || graph_ext(op)->work || add_flops(op, s));
 }

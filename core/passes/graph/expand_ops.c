@@ -14,9 +14,22 @@ static void note(void *user, const ir_op *op, int n_ops) {
   else trace_add(trace, "expand_ops", "expand", op, true, "expanded %s into %d ops", name_of(op), n_ops);
 }
 
+/* Of a loop over steps: why its steps become ops; NULL: it stays a call of the host. */
+static const char *unrolled(const pass_options *o, const ir_op *op) {
+  enum { MOST_STEPS = 64 }; /* on another device, whose launches these are */
+  if (!pass_enabled(o, "fusion", "recurrence")) return "switched off";
+  if ((o && o->routines) || op->operands[0]->type->dims[0] > MOST_STEPS) return NULL;
+  return "the device runs its steps";
+}
+
 /* Has it a kernel of its own, that is switched on and takes an op of this size? */
 static bool keep(void *user, const ir_op *op) {
   const pass_options *o = user;
+  if (graph_is_kind(op, GRAPH_ROUTINE)) {
+    const char *why = unrolled(o, op);
+    trace_add(o ? o->trace : NULL, "expand_ops", "recurrence", op, !why, "%s", why ? why : "one call of the host");
+    return !why;
+  }
   if (!graph_is_kind(op, GRAPH_ATTENTION)) return false;
   const char *why =
       pass_enabled(o, "fusion", "flash_attention") ? graph_attention_refusal(op) : "switched off";
