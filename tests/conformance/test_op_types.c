@@ -30,6 +30,7 @@ static const struct { const char *op, *args, *body;
     {"matmul", "%a: tensor<$Cx$T>, %b: tensor<$Rx$Cx$T>",
      "%s = \"tessera.graph.broadcast\"(%a) {shape = [$R, $C]}\n%n = \"tessera.graph.mul\"(%s, %s)\n%r = "
      "\"tessera.graph.matmul\"(%b, %n) {transpose_b = true}"},
+    {"matmul", "%a: tensor<1x$Cx$T>", "%k = \"tessera.graph.constant\"() {value = dense<[[2]]> : tensor<1x1x$T>}\n%r = \"tessera.graph.matmul\"(%k, %a)"},
 #define TWO(name) {name, "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx$T>", "%r = \"tessera.graph." name "\"(%a, %b)"}
     TWO("add"),
     TWO("sub"),
