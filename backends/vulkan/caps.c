@@ -4,26 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/vulkan/vk.h"
+#include "backends/vulkan/reported.h"
 #include "core/base/hash.h"
-
-typedef struct features {
-  VkPhysicalDeviceFeatures2 base;
-  VkPhysicalDeviceVulkan11Features v11;
-  VkPhysicalDeviceVulkan12Features v12;
-  VkPhysicalDeviceVulkan13Features v13;
-  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix;
-  VkPhysicalDeviceShaderBfloat16FeaturesKHR bf16;
-  VkPhysicalDeviceShaderFloat8FeaturesEXT f8;
-  VkPhysicalDeviceCooperativeMatrix2FeaturesNV nv2;
-  VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR layout;
-  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable;
-  VkPhysicalDeviceShaderClockFeaturesKHR clock;
-} features;
 
 typedef struct ext_list { const char *const *names; VkExtensionProperties *props; uint32_t n; } ext_list;
 
 static bool has(const ext_list *l, const char *name) {
+  if (vk_hides_extension(name)) return false;
   for (uint32_t i = 0; i < l->n; i++)
     if (!strcmp(l->props ? l->props[i].extensionName : l->names[i], name)) return true;
   return false;
@@ -43,7 +30,7 @@ static void from_chain(const void *chain, VkBaseOutStructure *to, size_t size) {
 #define LINK(f, member) ((f)->member.pNext = (f)->base.pNext, (f)->base.pNext = &(f)->member)
 
 static void read_features(const be_instance *in, VkPhysicalDevice p, const ext_list *e, const void *chain,
-                          bool imported, features *f) {
+                          bool imported, vk_all_features *f) {
   memset(f, 0, sizeof *f);
   INIT(f, base, FEATURES_2);
   INIT(f, v11, VULKAN_1_1_FEATURES), LINK(f, v11);
@@ -62,6 +49,7 @@ static void read_features(const be_instance *in, VkPhysicalDevice p, const ext_l
   if (has(e, "VK_KHR_shader_clock")) LINK(f, clock);
   if (!imported) {
     in->fn.vkGetPhysicalDeviceFeatures2(p, &f->base);
+    vk_hide_features(f);
     return;
   }
 #define COPY(member) from_chain(chain, (VkBaseOutStructure *)&f->member, sizeof f->member)
@@ -69,19 +57,15 @@ static void read_features(const be_instance *in, VkPhysicalDevice p, const ext_l
       COPY(executable), COPY(clock);
   f->base.features.shaderInt64 = f->v12.bufferDeviceAddress = f->v12.timelineSemaphore = f->v12.vulkanMemoryModel =
       f->v13.synchronization2 = f->v13.maintenance4 = VK_TRUE;
+  vk_hide_features(f);
 }
 
-static const char *missing(const features *f) {
-  return !f->v12.bufferDeviceAddress     ? "bufferDeviceAddress"
-         : !f->v12.timelineSemaphore     ? "timelineSemaphore"
-         : !f->v12.vulkanMemoryModel     ? "vulkanMemoryModel"
-         : !f->v13.synchronization2      ? "synchronization2"
-         : !f->v13.maintenance4          ? "maintenance4"
-         : !f->base.features.shaderInt64 ? "shaderInt64"
-                                         : NULL;
+/* What nothing takes the place of. */
+static const char *missing(const vk_all_features *f) {
+  return !f->v12.bufferDeviceAddress ? "bufferDeviceAddress" : NULL;
 }
 
-static void summarise(const features *f, vk_features *o) {
+static void summarise(const vk_all_features *f, vk_features *o) {
   *o = (vk_features){
       .coopmat = f->matrix.cooperativeMatrix, .bfloat16 = f->bf16.shaderBFloat16Type && f->bf16.shaderBFloat16CooperativeMatrix,
       .float8 = f->f8.shaderFloat8 && f->f8.shaderFloat8CooperativeMatrix, .nv2_workgroup = f->nv2.cooperativeMatrixWorkgroupScope,
@@ -91,8 +75,11 @@ static void summarise(const features *f, vk_features *o) {
       .f64 = f->base.features.shaderFloat64, .i64 = f->base.features.shaderInt64, .i16 = f->base.features.shaderInt16,
       .i8 = f->v12.shaderInt8, .f16 = f->v12.shaderFloat16, .storage8 = f->v12.storageBuffer8BitAccess, .storage16 = f->v11.storageBuffer16BitAccess, .subgroup_types = f->v12.shaderSubgroupExtendedTypes,
       .subgroup_size_control = f->v13.subgroupSizeControl, .full_subgroups = f->v13.computeFullSubgroups, .scalar_layout = f->v12.scalarBlockLayout,
-      .statistics = f->executable.pipelineExecutableInfo, .clock = f->clock.shaderDeviceClock};
-  o->nv2 = o->nv2_workgroup || o->nv2_reduce || o->nv2_convert || o->nv2_per_element || o->nv2_tensor;
+      .statistics = f->executable.pipelineExecutableInfo, .clock = f->clock.shaderDeviceClock,
+      .timeline = f->v12.timelineSemaphore, .sync2 = f->v13.synchronization2, .maintenance4 = f->v13.maintenance4,
+      .memory_model = f->v12.vulkanMemoryModel};
+  o->coopmat &= o->memory_model; /* as the emitter writes their accesses */
+  o->nv2 = o->coopmat && (o->nv2_workgroup || o->nv2_reduce || o->nv2_convert || o->nv2_per_element || o->nv2_tensor);
 }
 
 /* ---- matrices ---- */
@@ -184,15 +171,7 @@ static void matrices(const be_instance *in, VkPhysicalDevice p, const vk_feature
 
 /* ---- properties ---- */
 
-typedef struct properties {
-  VkPhysicalDeviceProperties2 base;
-  VkPhysicalDeviceVulkan11Properties v11;
-  VkPhysicalDeviceVulkan12Properties v12;
-  VkPhysicalDeviceVulkan13Properties v13;
-  VkPhysicalDeviceCooperativeMatrix2PropertiesNV nv2;
-} properties;
-
-static void read_properties(const be_instance *in, VkPhysicalDevice p, const vk_features *f, properties *q) {
+static void read_properties(const be_instance *in, VkPhysicalDevice p, const vk_features *f, vk_all_properties *q) {
   memset(q, 0, sizeof *q);
   INIT(q, base, PROPERTIES_2);
   INIT(q, v11, VULKAN_1_1_PROPERTIES), LINK(q, v11);
@@ -201,6 +180,7 @@ static void read_properties(const be_instance *in, VkPhysicalDevice p, const vk_
   INIT(q, nv2, COOPERATIVE_MATRIX_2_PROPERTIES_NV);
   if (f->nv2) LINK(q, nv2);
   in->fn.vkGetPhysicalDeviceProperties2(p, &q->base);
+  vk_hide_properties(q);
 }
 
 static const char *vendor_name(uint32_t id) {
@@ -222,7 +202,7 @@ bool vk_may_require(const vk_features *f, const vk_limits *l, const tsr_caps *c,
   return (uint32_t)((threads + subgroup - 1) / subgroup) <= l->max_subgroups;
 }
 
-static void fill_limits(VkPhysicalDevice p, const properties *q, vk_limits *l) {
+static void fill_limits(VkPhysicalDevice p, const vk_all_properties *q, vk_limits *l) {
   const VkPhysicalDeviceLimits *m = &q->base.properties.limits;
   VkPhysicalDeviceType type = q->base.properties.deviceType;
   *l = (vk_limits){.timestamp_period = m->timestampPeriod, .software = type == VK_PHYSICAL_DEVICE_TYPE_CPU,
@@ -259,7 +239,7 @@ static void fill_float_controls(const VkPhysicalDeviceVulkan12Properties *p, tsr
            p->shaderRoundingModeRTEFloat64, &c->rte_f16, &c->rte_f32, &c->rte_f64);
 }
 
-static void fill_caps(const be_instance *in, VkPhysicalDevice p, const properties *q, const vk_features *f,
+static void fill_caps(const be_instance *in, VkPhysicalDevice p, const vk_all_properties *q, const vk_features *f,
                       tsr_caps *c) {
   const VkPhysicalDeviceLimits *m = &q->base.properties.limits;
   VkPhysicalDeviceMemoryProperties mem;
@@ -285,6 +265,7 @@ static void fill_caps(const be_instance *in, VkPhysicalDevice p, const propertie
                   .i8 = f->i8 && f->storage8,
                   .i16 = f->i16 && f->storage16,
                   .i64 = f->i64,
+                  .glsl_memory_model = !f->memory_model,
                   .atomics = true,
                   .coopmat = f->coopmat,
                   .coopmat2 = f->nv2,
@@ -324,7 +305,7 @@ static void identify(const be_instance *in, VkPhysicalDevice p, vk_id *out) {
            nvidia ? v >> 14 & 255 : VK_API_VERSION_MINOR(v), nvidia ? v >> 6 & 255 : VK_API_VERSION_PATCH(v));
   uint64_t h = hash_str(HASH_SEED, out->name);
   h = hash_u64(hash_u64(hash_u64(hash_u64(h, v), q.vendorID), q.deviceID), q.apiVersion);
-  h = hash_bytes(h, q.pipelineCacheUUID, sizeof q.pipelineCacheUUID);
+  h = hash_bytes(hash_str(h, knob_str("TSR_VK_HIDE")), q.pipelineCacheUUID, sizeof q.pipelineCacheUUID);
   snprintf(out->key, sizeof out->key, "%016llx", (unsigned long long)hash_mix(h));
 }
 
@@ -342,8 +323,8 @@ static tsr_status find_out(be_instance *in, VkPhysicalDevice p, vk_id *id) {
 tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import *import, vk_features *f, vk_limits *l,
                     be_device_info *info) {
   const be_env *env = in->env;
-  features have;
-  properties q;
+  vk_all_features have;
+  vk_all_properties q;
   uint32_t n = 0;
   vk_id id;
   memset(info, 0, sizeof *info);
@@ -369,7 +350,8 @@ tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import
                    q.base.properties.deviceName, missing(&have));
   fill_limits(p, &q, l);
   l->id = id;
-  f->clock &= l->software; /* clock.c; a GPU's timestamps cost little */
+  f->clock &= l->software && f->i64 && f->memory_model; /* clock.c; a GPU's timestamps cost little */
+  vk_say_lacking(&have, &q, f->explicit_layout, info->fallbacks, sizeof info->fallbacks);
   fill_caps(in, p, &q, f, &info->caps);
   char why[128];
   if (f->coopmat && vk_may(&in->probe, &id, "matrices", why)) {

@@ -24,7 +24,7 @@ static uint32_t *clock_words(const tsr_allocator *al, arena *a, size_t *n) {
   uint32_t main_id = spv_id(&s), block = spv_id(&s), var = spv_id(&s);
   uint32_t u32 = TYPE(&s, OpTypeInt, 32, 0), u64 = TYPE(&s, OpTypeInt, 64, 0),
            none = spv_once(&s, OpTypeVoid, NULL, 0, false), function = TYPE(&s, OpTypeFunction, none);
-  SPV(&s, SEC_MODEL, OpMemoryModel, 5348, 3); /* PhysicalStorageBuffer64, Vulkan */
+  SPV(&s, SEC_MODEL, OpMemoryModel, AddressingPhysical64, ModelVulkan);
   SPV(&s, SEC_MODES, OpExecutionMode, main_id, ModeLocalSize, 1, 1, 1);
   SPV(&s, SEC_TYPES, OpTypeStruct, block, u64);
   SPV(&s, SEC_DECORATIONS, OpDecorate, block, DecBlock);

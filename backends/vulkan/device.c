@@ -49,7 +49,7 @@ static VkResult create_device(be_device *d) {
   const char *ext[8];
   uint32_t n = 0;
   VkPhysicalDeviceFeatures2 base = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
-                                    .features = {.shaderFloat64 = f->f64, .shaderInt64 = VK_TRUE, .shaderInt16 = f->i16}};
+                                    .features = {.shaderFloat64 = f->f64, .shaderInt64 = f->i64, .shaderInt16 = f->i16}};
   VkPhysicalDeviceVulkan11Features v11 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
                                           .pNext = &base,
                                           .storageBuffer16BitAccess = f->storage16};
@@ -60,13 +60,13 @@ static VkResult create_device(be_device *d) {
                                           .shaderFloat16 = f->f16,
                                           .shaderSubgroupExtendedTypes = f->subgroup_types,
                                           .bufferDeviceAddress = VK_TRUE,
-                                          .timelineSemaphore = VK_TRUE,
-                                          .vulkanMemoryModel = VK_TRUE,
+                                          .timelineSemaphore = f->timeline,
+                                          .vulkanMemoryModel = f->memory_model,
                                           .scalarBlockLayout = f->scalar_layout};
   VkPhysicalDeviceVulkan13Features v13 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
                                           .pNext = &v12,
-                                          .synchronization2 = VK_TRUE,
-                                          .maintenance4 = VK_TRUE,
+                                          .synchronization2 = f->sync2,
+                                          .maintenance4 = f->maintenance4,
                                           .subgroupSizeControl = f->subgroup_size_control,
                                           .computeFullSubgroups = f->full_subgroups};
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {

@@ -20,7 +20,7 @@ typedef struct recording {
   VkDeviceAddress *key; /* binding addresses it was recorded for */
   bool valid;
   be_buffer *tables;    /* argument tables of launches with many arguments */
-  VkSemaphore semaphore; /* last use */
+  vk_timeline *used; /* last use; NULL: none, or waited for */
   uint64_t value, age;
 } recording;
 
@@ -80,7 +80,7 @@ void vk_program_destroy(be_program *p) {
   be_device *d = p->d;
   for (int i = 0; i < ALL_RECORDINGS; i++) {
     recording *r = &p->recordings[i];
-    if (r->semaphore) vk_drain(d, r->semaphore, r->value);
+    vk_drain(d, r->used, r->value);
     if (r->pool) d->fn.vkDestroyCommandPool(d->vk, r->pool, NULL);
     vk_buffer_destroy(r->tables);
     al_free_array(d->env->al, r->cmds, (size_t)r->cap_cmds);
@@ -213,8 +213,7 @@ static void read_clock(recorder *c, int i) {
 }
 
 static void stamp(recorder *c, int i) {
-  if (!c->p->by_clock)
-    c->p->d->fn.vkCmdWriteTimestamp2(c->cmd, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, c->p->queries, (uint32_t)i);
+  if (!c->p->by_clock) vk_timestamp(c->p->d, c->cmd, c->p->queries, (uint32_t)i);
 }
 
 static tsr_status record_launches(recorder *c) {
@@ -258,13 +257,8 @@ static tsr_status fill_tables(be_program *p, recording *r) {
 }
 
 static tsr_status wait_unused(be_device *d, recording *r) {
-  if (!r->semaphore) return NULL;
-  VkSemaphoreWaitInfo w = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
-                           .semaphoreCount = 1,
-                           .pSemaphores = &r->semaphore,
-                           .pValues = &r->value};
-  VK_TRY(d, d->fn.vkWaitSemaphores(d->vk, &w, UINT64_MAX));
-  r->semaphore = VK_NULL_HANDLE;
+  if (r->used) TSR_TRY(vk_timeline_wait(d, r->used, r->value, -1));
+  r->used = NULL;
   return NULL;
 }
 
@@ -312,7 +306,7 @@ static tsr_status find_recording(be_program *p, be_stream *s, recording **out) {
 static tsr_status submit(be_program *p, be_stream *s, recording *r) {
   for (int i = 0; i < r->n_cmds; i++) {
     TSR_TRY(vk_stream_submit(s, &r->cmds[i], 1));
-    r->semaphore = s->timeline;
+    r->used = s->timeline;
     r->value = s->submitted;
   }
   r->age = ++p->uses;

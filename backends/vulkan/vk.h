@@ -1,9 +1,9 @@
 /* backends/vulkan/vk.h - what the files of the Vulkan backend share.
  *
- * One device = one VkDevice and one queue. A stream = a timeline semaphore with its own command pool; every submission
- * signals the next value. All streams of a device share the queue, so order inside a stream is submission order plus a
- * barrier at the head of each submission; order between streams is by timeline waits. Buffers are known to kernels by
- * their 64-bit addresses. */
+ * One device = one VkDevice and one queue. A stream = a timeline (a semaphore, or fences) with its own command pool; every
+ * submission signals the next value. All streams of a device share the queue, so order inside a stream is submission
+ * order plus a barrier at the head of each submission; order between streams is by timeline waits, without semaphores by
+ * those barriers too. Buffers are known to kernels by their 64-bit addresses. */
 #ifndef BACKENDS_VULKAN_VK_H
 #define BACKENDS_VULKAN_VK_H
 #define VK_NO_PROTOTYPES
@@ -49,6 +49,7 @@ typedef struct vk_features {
       explicit_layout, robustness_off, statistics, clock;
   bool f64, i64, i16, i8, f16, storage8, storage16, subgroup_types, subgroup_size_control, full_subgroups,
       scalar_layout;
+  bool timeline, sync2, maintenance4, memory_model;
 } vk_features;
 
 typedef struct vk_limits {
@@ -108,27 +109,32 @@ struct be_buffer {
 };
 
 typedef struct vk_wait { VkSemaphore semaphore; uint64_t value; } vk_wait;
-enum { VK_MAX_WAITS = 16, VK_RING = 64 };
+enum { VK_MAX_WAITS = 16, VK_MAX_COMMANDS = 16, VK_RING = 64, VK_FENCES = 64 };
 
-/* A timeline lives as long as the device; a later stream goes on counting where an earlier one stopped. */
+typedef struct vk_fence { VkFence fence; uint64_t value; int n_waiting; } vk_fence; /* value 0: not submitted */
+
+/* Lives as long as the device; a later stream goes on counting where an earlier one stopped. */
 typedef struct vk_timeline {
   struct vk_timeline *next;
-  VkSemaphore semaphore;
+  VkSemaphore semaphore; /* VK_NULL_HANDLE: the fences do */
   uint64_t value;
+  pthread_mutex_t mutex; /* fences and reached */
+  pthread_cond_t left;   /* nobody waits for some fence any more */
+  uint64_t reached;
+  vk_fence fences[VK_FENCES]; /* of submission v: v % VK_FENCES */
 } vk_timeline;
 
 struct be_stream {
   be_device *d;
   VkCommandPool pool;
-  vk_timeline *kept; /* where timeline comes from and goes back to */
-  VkSemaphore timeline;
+  vk_timeline *timeline;
   uint64_t submitted; /* last value handed to the queue */
   struct {
     VkCommandBuffer cmd;
     uint64_t value;
   } ring[VK_RING]; /* one-time command buffers, reused when their value is reached */
   int next;
-  vk_wait waits[VK_MAX_WAITS], signals[VK_MAX_WAITS]; /* joined to the next submission */
+  vk_wait waits[VK_MAX_WAITS], signals[VK_MAX_WAITS + 1]; /* joined to the next submission */
   int n_waits, n_signals;
   be_buffer *staging[2];
   uint64_t staging_value[2];
@@ -136,7 +142,7 @@ struct be_stream {
 
 struct be_event {
   be_device *d;
-  VkSemaphore semaphore;
+  vk_timeline *timeline;
   uint64_t value; /* 0 = never recorded */
   VkQueryPool query;
 };
@@ -210,20 +216,33 @@ void *vk_buffer_map(be_buffer *b);
  * without a break. */
 size_t vk_buffer_part(const be_range *r, size_t at, VkBuffer *vk, VkDeviceSize *offset);
 
+/* ---- timeline.c ---- */
+tsr_status vk_timeline_take(be_device *d, vk_timeline **out);
+void vk_timeline_keep(be_device *d, vk_timeline *t, uint64_t value); /* gives it back */
+void vk_timelines_destroy(be_device *d);                             /* when the device closes */
+/* Waits for a submission; timeout_ns < 0: for as long as it takes. */
+tsr_status vk_timeline_wait(be_device *d, vk_timeline *t, uint64_t value, int64_t timeout_ns);
+/* Before something is destroyed: waits for its last use, also on a lost device, of which earlier work may still run
+ * (but not for ever). t may be NULL. */
+void vk_drain(be_device *d, vk_timeline *t, uint64_t value);
+/* The fence that the submission is to signal, VK_NULL_HANDLE where it signals a semaphore; and that it was submitted. */
+tsr_status vk_timeline_fence(be_device *d, vk_timeline *t, uint64_t value, VkFence *out);
+void vk_timeline_submitted(vk_timeline *t, uint64_t value);
+
+/* ---- submit.c ---- */
+void vk_memory_barrier(be_device *d, VkCommandBuffer cmd, VkPipelineStageFlags2 from, VkPipelineStageFlags2 to);
+void vk_timestamp(be_device *d, VkCommandBuffer cmd, VkQueryPool queries, uint32_t i);
+/* At most VK_MAX_COMMANDS; ends nothing, see vk_end. */
+tsr_status vk_stream_submit(be_stream *s, const VkCommandBuffer *cmds, int n);
+
 /* ---- stream.c, transfer.c ---- */
 tsr_status vk_stream_create(be_device *d, int priority, be_stream **out);
 void vk_stream_destroy(be_stream *s);
-void vk_timelines_destroy(be_device *d); /* when the device closes */
 tsr_status vk_stream_sync(be_stream *s, int64_t timeout_ns);
-/* Before something is destroyed: waits for its last use, also on a lost device, of which earlier work may still run
- * (but not for ever). */
-void vk_drain(be_device *d, VkSemaphore sem, uint64_t value);
 tsr_status vk_stream_reach(be_stream *s, uint64_t value, int64_t timeout_ns);
 /* A command buffer open for recording, headed by the barrier that orders it after earlier submissions. */
 tsr_status vk_stream_begin(be_stream *s, VkCommandBuffer *out);
-tsr_status vk_stream_submit(be_stream *s, const VkCommandBuffer *cmds, int n); /* ends nothing; see vk_end */
 tsr_status vk_end(be_stream *s, VkCommandBuffer cmd);
-void vk_memory_barrier(be_device *d, VkCommandBuffer cmd, VkPipelineStageFlags2 from, VkPipelineStageFlags2 to);
 tsr_status vk_event_create(be_device *d, be_event **out);
 void vk_event_destroy(be_event *e);
 tsr_status vk_event_record(be_stream *s, be_event *e);

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "core/base/policy.h"
+#include "core/base/vk_hide.h"
 
 extern char **environ;
 
@@ -44,6 +45,7 @@ static const knob knobs[] = {
     {"TSR_PROBE", "", TEXT, "program that tries drivers in a process of its own, which may crash or hang; off = they are tried in this one; empty = the application's, else tessera/tessera-probe beside the library"},
     {"TSR_VK_DEADLINE_MS", "30000", INT(10, 1000000), "longest milliseconds that a step of a Vulkan driver's self-test, or the compilation of one pipeline, may take"},
     {"TSR_VK_KNOWN_BAD", "", TEXT, "a list of what Vulkan drivers can't do (docs/vulkan.md), read before the library's own"},
+    {"TSR_VK_HIDE", "", LIST(VK_HIDE_LIST), "testing: features, extensions and limits that a Vulkan driver is taken to lack, comma-separated (docs/vulkan.md)"},
     {"TSR_VK_FAULT", "", LIST("oom:N,lost:N"), "testing: makes the Nth allocation or submission of a Vulkan device fail"},
 };
 #undef TEXT
@@ -107,7 +109,7 @@ void knob_values(const knob *k, char *out, size_t cap) {
   if (k->type == KNOB_INT) snprintf(out, cap, "%lld to %lld", (long long)k->least, (long long)k->most);
   else if (!k->words) snprintf(out, cap, "%s", fixed[k->type]);
   else
-    for (const char *w = k->words; *w && at + 3 < cap; w++) {
+    for (const char *w = k->words; *w && (*w != ',' || w[1]) && at + 3 < cap; w++) {
       out[at++] = *w;
       if (*w == ',') out[at++] = ' ';
       out[at] = 0;
@@ -116,9 +118,11 @@ void knob_values(const knob *k, char *out, size_t cap) {
 
 static bool all_digits(const char *v, size_t n) { return n > 0 && n < 10 && strspn(v, "0123456789") >= n; }
 
-/* "oom:3" against "oom:N"; "after:expand" against "after:PASS", whose names the passes check themselves. */
+/* "oom:3" against "oom:N", "shared=16384" against "shared=N"; "after:expand" against "after:PASS", whose names the passes
+ * check themselves. */
 static bool is_word(const char *words, const char *v, size_t n) {
   const char *colon = memchr(v, ':', n);
+  if (!colon) colon = memchr(v, '=', n);
   if (!colon) return in_list(words, v, n);
   char numbered[32];
   size_t name = (size_t)(colon - v) + 1;
@@ -153,7 +157,7 @@ tsr_status knob_check(const tsr_allocator *al) {
     const char *v = getenv(knobs[i].name), *bad;
     size_t n = v && *v ? unknown_part(&knobs[i], v, &bad) : 0;
     if (!n) continue;
-    char known[256];
+    char known[512];
     knob_values(&knobs[i], known, sizeof known);
     return st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("environment", knobs[i].name, known),
                    knobs[i].type == KNOB_INT ? "\"%.*s\" is no number in its range" : "unknown word \"%.*s\"",

@@ -40,6 +40,7 @@ typedef struct be_device_info {
   char vendor[32];
   char id[64];      /* stable identity: UUID or PCI address; "" if none */
   bool software;    /* runs on the CPU (lavapipe) */
+  char fallbacks[512]; /* what takes the place of what the driver lacks; "" = nothing does */
   tsr_caps caps;
 } be_device_info;
 

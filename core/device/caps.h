@@ -67,6 +67,7 @@ typedef struct tsr_caps {
   int coopmat2_max_dim;             /* largest m, n or k of a workgroup's matrix; 0 = unknown */
   int64_t coopmat2_shared_bytes;    /* shared memory that the driver keeps for itself where a workgroup has matrices */
   bool int_dot, subgroup_shuffle, subgroup_arithmetic, full_subgroups;
+  bool glsl_memory_model;     /* Vulkan: vulkanMemoryModel is missing */
   bool shared_layout;         /* Vulkan: workgroup memory with explicit layout, 8 and 16-bit types included */
   bool nan_preserve;          /* Vulkan: shaderSignedZeroInfNanPreserveFloat32 */
   bool denorm_f16, denorm_f32,

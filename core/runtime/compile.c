@@ -435,8 +435,12 @@ tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *
   if (may && level_of(m) == TSR_LEVEL_GRAPH) /* below it the schedule is its author's, or the tuner's candidate */
     tsr_status_free(ir_module_clone(m, &again));
   tsr_status st = compile_light(dev, m, o, out);
-  if (tsr_status_code(st) == TSR_TIMEOUT && again) return compile_simpler(dev, again, o, st, out);
-  ir_module_destroy(&again);
+  if (tsr_status_code(st) == TSR_TIMEOUT && again) st = compile_simpler(dev, again, o, st, out);
+  else ir_module_destroy(&again);
+  if (!st && *dev->info.fallbacks) {
+    const ir_module *target = (*out)->levels[TSR_LEVEL_TARGET];
+    if (target) trace_add(&(*out)->trace, "target", "device_fallbacks", target->root, true, "%s", dev->info.fallbacks);
+  }
   return st;
 }
 

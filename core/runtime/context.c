@@ -156,8 +156,9 @@ static tsr_status public_info(arena *a, const be_vtable *vt, const char *id, con
                            .stream_priorities = vt->stream_priorities,
                            .subnormals_f16 = caps->denorm_f16,
                            .subnormals_f32 = caps->denorm_f32,
-                           .subnormals_f64 = caps->denorm_f64};
-  if (!m || !out->id || !out->name || !out->driver || !out->arch) return st_oom();
+                           .subnormals_f64 = caps->denorm_f64,
+                           .fallbacks = arena_str(a, d->fallbacks)};
+  if (!m || !out->id || !out->name || !out->driver || !out->arch || !out->fallbacks) return st_oom();
   for (int i = 0; i < caps->n_matrix; i++) {
     const tsr_matrix_shape *s = &caps->matrix[i];
     m[i] = (tsr_matrix_info){

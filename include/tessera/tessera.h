@@ -113,6 +113,7 @@ typedef struct tsr_device_info {
   /* Arithmetic keeps subnormal operands and results of these types (bf16 is computed in f32); else it may take them for
    * 0. */
   bool subnormals_f16, subnormals_f32, subnormals_f64;
+  const char *fallbacks; /* what takes the place of what the driver lacks (docs/vulkan.md); "" = nothing does */
 } tsr_device_info;
 
 /* One row per backend. Where it has no device here, "why" is the reason in one line; it begins with "not built: " where

@@ -107,6 +107,20 @@ static void programs_that_try_nothing_leave_it_to_this_process(cli *c) {
   unsetenv("TSR_PROBE");
 }
 
+static void hidden_features_are_told(cli *c) {
+  static const char instead[] = "fences for timeline semaphores; hidden by TSR_VK_HIDE: timeline";
+  case_of(c, "none:", "hidden");
+  setenv("TSR_VK_HIDE", "timeline", 1);
+  expect(c, "devices", 0, instead, "warning");
+  expect(c, "devices --json", 0, instead, NULL);
+  expect(c, "dump x.mlir --device vulkan:0 --explain", 0, instead, NULL);
+  setenv("TSR_VK_HIDE", "bda", 1);
+  expect(c, "devices", 0, "lacks bufferDeviceAddress", "\nvulkan:0 ");
+  setenv("TSR_VK_HIDE", "timelines", 1);
+  expect(c, "devices", 2, "TSR_VK_HIDE: unknown word \"timelines\" (bda, int64, ", NULL);
+  unsetenv("TSR_VK_HIDE");
+}
+
 /* No sanitizer's handler between a signal and its process. */
 static void leave_signals_alone(void) {
   const char *options = getenv("ASAN_OPTIONS");
@@ -145,5 +159,6 @@ int main(void) {
   lists_of_known_failures(&c);
   lavapipe_of_512_bits_is_survived(&c);
   programs_that_try_nothing_leave_it_to_this_process(&c);
+  hidden_features_are_told(&c);
   return cli_end(&c);
 }

@@ -2,6 +2,8 @@
  * 128 MiB, lost devices, out of memory, two devices at once, warm starts, and no message from the validation layers.
  * What it gives the driver is counted in test_vulkan_counted.c. */
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -445,11 +447,52 @@ static void replay_cost_of_a_launch_is_small(void **state) {
   vulkan_backend.buffer_destroy(a);
 }
 
+/* More submissions than are told apart by fences where the device has no timeline semaphores, waited for by a second
+ * thread while they come. */
+enum { EVENTS = 40 };
+static struct { be_event *v[EVENTS]; _Atomic int n; } recorded;
+
+static void *sync_all(void *failed) {
+  for (int i = 0; i < EVENTS; i++) {
+    while (atomic_load(&recorded.n) <= i) nanosleep(&(struct timespec){.tv_nsec = 10000}, NULL);
+    tsr_status st = vulkan_backend.event_sync(recorded.v[i]);
+    if (st) *(bool *)failed = true;
+    tsr_status_free(st);
+  }
+  return NULL;
+}
+
+static void many_submissions_waited_for_by_another_thread(void **state) {
+  enum { EACH = 9 };
+  uint32_t x[64];
+  bool failed = false;
+  pthread_t waiter;
+  be_buffer *b = buffer(&dev, sizeof x, NULL);
+  atomic_store(&recorded.n, 0);
+  assert_int_equal(pthread_create(&waiter, NULL, sync_all, &failed), 0);
+  for (int i = 0; i < EVENTS; i++) {
+    for (uint32_t k = 0; k < EACH; k++)
+      VR_OK(vulkan_backend.fill(dev.s, (be_range){b, 0, sizeof x}, (uint32_t)i * EACH + k));
+    VR_OK(vulkan_backend.event_create(dev.d, &recorded.v[i]));
+    VR_OK(vulkan_backend.event_record(dev.s, recorded.v[i]));
+    atomic_fetch_add(&recorded.n, 1);
+  }
+  pthread_join(waiter, NULL);
+  assert_false(failed);
+  VR_OK(vulkan_backend.event_sync(recorded.v[0])); /* long ago */
+  VR_OK(vulkan_backend.read(dev.s, (be_range){b, 0, sizeof x}, x));
+  VR_OK(vulkan_backend.stream_sync(dev.s, -1));
+  assert_int_equal(x[63], EVENTS * EACH - 1);
+  for (int i = 0; i < EVENTS; i++) vulkan_backend.event_destroy(recorded.v[i]);
+  vulkan_backend.buffer_destroy(b);
+}
+
 int main(void) {
   if (!vr_open_validated(&dev)) return 77;
   const struct CMUnitTest tests[] = {cmocka_unit_test(program_replayed_with_other_buffers_right),
                                      cmocka_unit_test(copies_and_fills_in_order),
                                      cmocka_unit_test(streams_wait_for_each_others_events),
+                                     cmocka_unit_test(many_submissions_waited_for_by_another_thread),
                                      cmocka_unit_test(buffer_beyond_storage_range_addressed),
                                      cmocka_unit_test(buffer_beyond_the_largest_made_of_pieces),
                                      cmocka_unit_test(indices_beyond_4_gib_addressed),

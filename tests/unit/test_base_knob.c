@@ -58,6 +58,12 @@ static void every_knob_refuses_an_unknown_word(void **state) {
   refuses("TSR_VK_FAULT", "oom", "\"oom\"");
   refuses("TSR_VK_FAULT", "oom:1,lost", "\"lost\"");
   refuses("TSR_VK_FAULT", "oom:1:2", "\"oom:1:2\"");
+  refuses("TSR_VK_HIDE", "timeline,timelines", "\"timelines\"");
+  refuses("TSR_VK_HIDE", "shared", "\"shared\"");
+  refuses("TSR_VK_HIDE", "shared=", "\"shared=\"");
+  refuses("TSR_VK_HIDE", "shared=16k", "\"shared=16k\"");
+  refuses("TSR_VK_HIDE", "shared:16384", "\"shared:16384\"");
+  refuses("TSR_VK_HIDE", "int64=1", "\"int64=1\"");
   refuses("TSR_BACKEND", "cpu,banana:1", "\"banana\"");
 }
 
@@ -74,6 +80,7 @@ static void every_knob_takes_what_its_row_lists(void **state) {
     }
   }
   takes("TSR_VK_FAULT", "oom:3,lost:5");
+  takes("TSR_VK_HIDE", "timeline,int64,shared=16384,invocations=128");
   takes("TSR_DUMP", "graph,schedule,tile,target,source");
   takes("TSR_DUMP", "tile,after:expand");
   takes("TSR_BACKEND", "vulkan:1,cuda:sm_90a,hip,cpu");

@@ -7,9 +7,10 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "backends/vulkan/vk.h"
+#include "backends/vulkan/reported.h"
 
 /* A required subgroup size: the stage must be among requiredSubgroupSizeStages
  * (VUID-VkPipelineShaderStageCreateInfo-pNext-02755), the size within the device's
@@ -82,8 +83,42 @@ static void first_row_of_known_failures_decides(void **state) {
   }
 }
 
+/* Each word of the knob makes its own part of the report less, tells what takes its place, and nothing else. */
+static void hidden_features_are_not_reported(void **state) {
+  vk_all_features f;
+  vk_all_properties q;
+  char said[512];
+  memset(&f, 1, sizeof f), memset(&q, 1, sizeof q);
+  q.v11.subgroupSupportedOperations = UINT32_MAX;
+  vk_say_lacking(&f, &q, true, said, sizeof said);
+  assert_string_equal(said, "");
+  setenv("TSR_VK_HIDE", "timeline,shuffle,rte,coopmat,shared=16384,invocations=128,buffer=0", 1);
+  vk_hide_features(&f), vk_hide_properties(&q);
+  assert_false(f.v12.timelineSemaphore);
+  assert_true(f.v13.synchronization2 && f.base.features.shaderInt64 && f.v12.bufferDeviceAddress);
+  assert_int_equal(q.v11.subgroupSupportedOperations, UINT32_MAX & ~(uint32_t)VK_SUBGROUP_FEATURE_SHUFFLE_BIT);
+  assert_false(q.v12.shaderRoundingModeRTEFloat16 || q.v12.shaderRoundingModeRTEFloat32 ||
+               q.v12.shaderRoundingModeRTEFloat64);
+  assert_true(q.v12.shaderDenormPreserveFloat64 && q.v12.shaderSignedZeroInfNanPreserveFloat16);
+  assert_int_equal(q.base.properties.limits.maxComputeSharedMemorySize, 16384);
+  assert_int_equal(q.base.properties.limits.maxComputeWorkGroupInvocations, 128);
+  for (int i = 0; i < 3; i++) assert_int_equal(q.base.properties.limits.maxComputeWorkGroupSize[i], 128);
+  assert_int_equal(q.v13.maxBufferSize, 0);
+  assert_true(vk_hides_extension("VK_KHR_cooperative_matrix"));
+  assert_false(vk_hides_extension("VK_NV_cooperative_matrix2") || vk_hides_extension("VK_KHR_shader_clock"));
+  vk_say_lacking(&f, &q, true, said, sizeof said);
+  assert_string_equal(said,
+                      "fences for timeline semaphores; shared memory for subgroup shuffles; hidden by TSR_VK_HIDE: "
+                      "timeline,shuffle,rte,coopmat,shared=16384,invocations=128,buffer=0");
+  setenv("TSR_VK_HIDE", "shared=99999999", 1); /* more than there is */
+  vk_hide_properties(&q);
+  assert_int_equal(q.base.properties.limits.maxComputeSharedMemorySize, 16384);
+  unsetenv("TSR_VK_HIDE");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(first_row_of_known_failures_decides),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(hidden_features_are_not_reported),
+                                     cmocka_unit_test(first_row_of_known_failures_decides),
                                      cmocka_unit_test(subgroup_size_is_required_only_where_allowed),
                                      cmocka_unit_test(selftest_values_are_small_and_not_negative)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,10 +29,12 @@ static void json_device(const tsr_device_info *d, bool last) {
   }
   printf("], \"limits\": {\"cores\": %d, \"subgroup\": %d, \"max_threads\": %d, \"vector_bytes\": %d, "
          "\"shared_bytes\": %lld, \"max_buffer_bytes\": %lld, \"max_range_bytes\": %lld, \"memory_bytes\": %lld}, "
-         "\"subnormals\": {\"f16\": %s, \"f32\": %s, \"f64\": %s}}%s\n",
+         "\"subnormals\": {\"f16\": %s, \"f32\": %s, \"f64\": %s}, \"fallbacks\": ",
          d->n_cores, d->subgroup, d->max_threads, d->vector_bytes, (long long)d->shared_bytes,
          (long long)d->max_buffer_bytes, (long long)d->max_range_bytes, (long long)d->memory_bytes,
-         yes_no(d->subnormals_f16), yes_no(d->subnormals_f32), yes_no(d->subnormals_f64), last ? "" : ",");
+         yes_no(d->subnormals_f16), yes_no(d->subnormals_f32), yes_no(d->subnormals_f64));
+  cli_json_string(stdout, d->fallbacks);
+  printf("}%s\n", last ? "" : ",");
 }
 
 static void print_device(const tsr_device_info *d) {
@@ -43,6 +45,7 @@ static void print_device(const tsr_device_info *d) {
   if (!d->subnormals_f16 || !d->subnormals_f32 || !d->subnormals_f64)
     printf("           subnormals may be taken for 0 in arithmetic of%s%s%s\n", d->subnormals_f16 ? "" : " f16",
            d->subnormals_f32 ? "" : " f32, bf16", d->subnormals_f64 ? "" : " f64");
+  if (*d->fallbacks) printf("           instead of what its driver lacks: %s\n", d->fallbacks);
   for (int i = 0; i < d->n_matrix; i++) {
     const tsr_matrix_info *m = &d->matrix[i];
     printf("           matrix %dx%dx%d %s x %s -> %s (%s)%s%s\n", m->m, m->n, m->k, tsr_dtype_name(m->a),

@@ -75,7 +75,7 @@ int cmd_knobs(int argc, char **argv) {
   const knob *k = knob_table(&n);
   if (json) printf("[\n");
   for (size_t i = 0; i < n; i++) {
-    char values[256];
+    char values[512];
     knob_values(&k[i], values, sizeof values);
     if (json) json_row(&k[i], values, i + 1 == n);
     else print_row(&k[i], values);

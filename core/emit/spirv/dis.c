@@ -69,6 +69,7 @@ static const struct row { int op; const char *name, *format;
     R(OpUMod, "trI"),
     R(OpSRem, "trI"),
     R(OpFRem, "trI"),
+    R(OpIAddCarry, "trI"),
     R(OpUMulExtended, "trI"),
     R(OpAny, "tri"),
     R(OpIsNan, "trI"),

@@ -64,6 +64,7 @@ enum {
   OpUMod = 137,
   OpSRem = 138,
   OpFRem = 140,
+  OpIAddCarry = 149,
   OpUMulExtended = 151,
   OpAny = 154,
   OpIsNan = 156,
@@ -177,7 +178,9 @@ enum {
   SemMakeAvailable = 0x2000,
   SemMakeVisible = 0x4000
 };
+enum { AddressingPhysical64 = 5348, ModelGLSL450 = 1, ModelVulkan = 3 };
 enum {
+  AccessVolatile = 0x1,
   AccessAligned = 0x2,
   AccessNontemporal = 0x4,
   AccessMakeAvailable = 0x8,
@@ -211,6 +214,7 @@ enum {
   GlslSMax = 42,
   GlslFma = 50,
   GlslLdexp = 53,
+  GlslFindUMsb = 75,
   GlslFSign = 6
 };
 

@@ -7,12 +7,13 @@
  *                  f32
  *   bool           OpTypeBool in registers, one byte in memory
  *   vector<N>      one value for N <= 4, else N / 4 values of 4 ("parts")
- *   global ptr     64-bit address (PhysicalStorageBuffer), shared ptr = 32-bit byte offset into the block's memory
- *   array          a Function variable; matrix = a cooperative matrix value
- * All integers have signedness 0; the opcode says how they are meant. */
+ *   global ptr     64-bit address (PhysicalStorageBuffer; emit/spirv/address.c), shared ptr = 32-bit byte offset into
+ * the block's memory array          a Function variable; matrix = a cooperative matrix value All integers have
+ * signedness 0; the opcode says how they are meant. */
 #ifndef CORE_EMIT_SPIRV_INTERNAL_H
 #define CORE_EMIT_SPIRV_INTERNAL_H
 #include "core/base/dtype.h"
+#include "core/base/int_math.h"
 #include "core/device/caps.h"
 #include "core/emit/spirv/words.h"
 #include "core/ir/target/target.h"
@@ -38,6 +39,7 @@ struct emitter {
   const ir_op *kernel;
   arena *a; /* values of this kernel */
   bool wide, exact, has_barrier, needs_lane;
+  bool pairs; /* no 64-bit integers: addresses are two words */
   int64_t block[3], shared_bytes;
   uint32_t glsl, label; /* ext import; label of the block being written */
   uint32_t thread_id[3], block_id[3], lane, warp; /* loaded once in the first block */
@@ -106,6 +108,14 @@ uint32_t e_combine(emitter *e, int code, vt v, uint32_t a, uint32_t b);
 uint32_t e_binary(emitter *e, int code, vt v, uint32_t a, uint32_t b);
 uint32_t e_unary(emitter *e, int code, vt v, uint32_t a);
 uint32_t e_compare(emitter *e, int predicate, vt v, uint32_t a, uint32_t b); /* of bools, as many */
+
+/* ---- addresses of global memory: emit/spirv/address.c ---- */
+uint32_t e_address_type(emitter *e);
+uint32_t e_address_add(emitter *e, uint32_t address, const sv *index, int elem_log2); /* of elements of 1 to 16 bytes */
+uint32_t e_address_add_const(emitter *e, uint32_t address, int64_t bytes);
+uint32_t e_physical(emitter *e, uint32_t type, uint32_t address); /* the pointer */
+/* Memory operands that make accesses seen by the other threads of a block, at its barriers. */
+uint32_t e_seen_by_block(const emitter *e, bool physical);
 
 /* ---- memory: emit/spirv/memory.c ---- */
 tsr_status e_load(emitter *e, const ir_op *op);

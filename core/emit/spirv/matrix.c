@@ -59,7 +59,7 @@ static uint32_t stride_of(emitter *e, const ir_value *v, uint32_t scale_log2) {
 static int memory_operands(const emitter *e, const ir_op *op, const ir_type *pointer, bool physical, uint32_t *w) {
   uint32_t align = (uint32_t)ir_get_int(op, "align", 0);
   if (!align) align = (uint32_t)tsr_dtype_size(pointer->dtype);
-  w[0] = (physical ? AccessAligned : 0) | (!physical || e->has_barrier ? AccessNonPrivate : 0);
+  w[0] = e_seen_by_block(e, physical);
   w[1] = align;
   return physical ? 2 : w[0] ? 1 : 0;
 }

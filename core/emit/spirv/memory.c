@@ -18,30 +18,33 @@ static uint32_t add_const(emitter *e, uint32_t x, int64_t c, int bits) {
   return c ? VAL(&e->s, OpIAdd, e_int(e, bits), x, e_const_int(e, bits, c, 1)) : x;
 }
 
-/* idx as a byte offset id in 32 bits (shared) or 64 bits (global). */
-static uint32_t e_bytes(emitter *e, const sv *index, size_t elem, bool to64) {
-  int bits = to64 ? 64 : 32;
-  if (index->is_const) return e_const_int(e, bits, wrap_mul(index->c, (int64_t)elem), 1);
+static int log2_size(size_t bytes) { return bytes == 16 ? 4 : bytes == 8 ? 3 : bytes == 4 ? 2 : bytes == 2 ? 1 : 0; }
+
+/* A byte offset into shared memory. */
+static uint32_t shared_bytes(emitter *e, const sv *index, size_t elem) {
+  if (index->is_const) return e_const_int(e, 32, wrap_mul(index->c, (int64_t)elem), 1);
   uint32_t x = index->part[0];
-  if (to64 && !e->wide) x = VAL(&e->s, OpSConvert, e_int(e, 64), x);
-  if (!to64 && e->wide) x = VAL(&e->s, OpUConvert, e_int(e, 32), x);
-  return elem == 1 ? x : VAL(&e->s, OpIMul, e_int(e, bits), x, e_const_int(e, bits, (int64_t)elem, 1));
+  if (e->wide) x = VAL(&e->s, OpUConvert, e_int(e, 32), x);
+  return elem == 1 ? x : VAL(&e->s, OpIMul, e_int(e, 32), x, e_const_int(e, 32, (int64_t)elem, 1));
 }
 
 /* The address of ptr[index]: 64-bit address or 32-bit offset. */
 static uint32_t address(emitter *e, const ir_value *ptr, const ir_value *index) {
   bool shared = is_shared(ptr->type);
   const sv *i = e_value(e, index), *p = e_value(e, ptr);
-  uint32_t type = e_int(e, shared ? 32 : 64);
-  if (shared && p->is_const && i->is_const)
-    return e_u32(e, (uint32_t)((uint64_t)p->c + (uint64_t)i->c * tsr_dtype_size(ptr->type->dtype)));
+  size_t elem = tsr_dtype_size(ptr->type->dtype);
+  if (shared && p->is_const && i->is_const) return e_u32(e, (uint32_t)((uint64_t)p->c + (uint64_t)i->c * elem));
   if (i->is_const && i->c == 0) return p->part[0];
-  return VAL(&e->s, OpIAdd, type, p->part[0], e_bytes(e, i, tsr_dtype_size(ptr->type->dtype), !shared));
+  if (shared) return VAL(&e->s, OpIAdd, e_int(e, 32), p->part[0], shared_bytes(e, i, elem));
+  return e_address_add(e, p->part[0], i, log2_size(elem));
+}
+
+/* `bytes` further on. */
+static uint32_t further(emitter *e, bool shared, uint32_t at, int64_t bytes) {
+  return shared ? add_const(e, at, bytes, 32) : e_address_add_const(e, at, bytes);
 }
 
 /* ---- shared memory ---- */
-
-static int log2_size(int bytes) { return bytes == 16 ? 4 : bytes == 8 ? 3 : bytes == 4 ? 2 : bytes == 2 ? 1 : 0; }
 
 /* The Workgroup variable that shows the block's memory as an array of `type` (bytes wide). */
 static uint32_t shared_var(emitter *e, uint32_t type, int bytes) {
@@ -78,7 +81,7 @@ static uint32_t shared_var(emitter *e, uint32_t type, int bytes) {
 /* Pointer to the array element of `type` at byte offset `at`. */
 static uint32_t shared_pointer(emitter *e, uint32_t type, int bytes, uint32_t at) {
   uint32_t var = shared_var(e, type, bytes), u32 = e_int(e, 32), pt = e_ptr(e, StorageWorkgroup, type);
-  int lg = log2_size(bytes);
+  int lg = log2_size((size_t)bytes);
   uint32_t i = lg ? VAL(&e->s, OpShiftRightLogical, u32, at, e_u32(e, (uint32_t)lg)) : at;
   if (e->caps->shared_layout) return VAL(&e->s, OpAccessChain, pt, var, e_u32(e, 0), i);
   return VAL(&e->s, OpAccessChain, pt, var, i);
@@ -97,7 +100,7 @@ static void need_storage(emitter *e, bool shared, int elem_bytes) {
 /* On a subgroup that is a SIMD register of a CPU every lane's access is scalar code, so half as many of twice the width
  * are nearly twice as fast. */
 static bool by_64(const emitter *e, bool shared, int words) {
-  return !shared && words >= 2 && caps_simd_like(e->caps);
+  return !shared && words >= 2 && !e->pairs && caps_simd_like(e->caps);
 }
 
 /* One SPIR-V access: `words` 32-bit words, or a single element when words is 0. */
@@ -116,29 +119,30 @@ static chunk next_chunk(const emitter *e, tsr_dtype t, int first, int n, int ali
 /* Register type of a chunk's elements as SPIR-V sees memory: words of u32, or the element. */
 static uint32_t words_type(emitter *e, int words) { return e_vec(e, e_int(e, 32), words); }
 
+uint32_t e_seen_by_block(const emitter *e, bool physical) {
+  uint32_t flags = physical ? AccessAligned : 0;
+  if (physical && !e->has_barrier) return flags;
+  if (!e->caps->glsl_memory_model) return flags | AccessNonPrivate;
+  return flags | (physical ? AccessVolatile : 0); /* no variable that could be Coherent */
+}
+
 static uint32_t memory_operand(emitter *e, const ir_op *op, bool shared, uint32_t bytes, uint32_t w[3]) {
-  uint32_t flags = 0;
-  if (!shared) flags |= AccessAligned;
-  if (shared || e->has_barrier) flags |= AccessNonPrivate;
+  uint32_t flags = e_seen_by_block(e, !shared);
   if (!shared && ir_get_bool(op, "streaming", false)) flags |= AccessNontemporal;
   w[0] = flags;
   w[1] = bytes;
   return shared ? 1 : 2;
 }
 
-static uint32_t physical(emitter *e, uint32_t type, uint32_t at) {
-  return VAL(&e->s, OpConvertUToPtr, e_ptr(e, StoragePhysical, type), at);
-}
-
 static uint32_t load_raw(emitter *e, const ir_op *op, bool shared, uint32_t type, int bytes, int align, uint32_t at) {
-  uint32_t p = shared ? shared_pointer(e, type, bytes, at) : physical(e, type, at), w[4] = {p};
+  uint32_t p = shared ? shared_pointer(e, type, bytes, at) : e_physical(e, type, at), w[4] = {p};
   uint32_t n = memory_operand(e, op, shared, (uint32_t)align, w + 1);
   return spv_val_n(&e->s, OpLoad, type, w, 1 + (int)n);
 }
 
 static void store_raw(emitter *e, const ir_op *op, bool shared, uint32_t type, int bytes, int align, uint32_t at,
                       uint32_t x) {
-  uint32_t p = shared ? shared_pointer(e, type, bytes, at) : physical(e, type, at), w[5] = {p, x};
+  uint32_t p = shared ? shared_pointer(e, type, bytes, at) : e_physical(e, type, at), w[5] = {p, x};
   uint32_t n = memory_operand(e, op, shared, (uint32_t)align, w + 2);
   spv_put(&e->s, e->s.body, OpStore, w, 2 + (int)n);
 }
@@ -179,11 +183,11 @@ static bool words_only(const emitter *e, const access *m) { return m->shared && 
 
 /* Loads n scalars of a part into out[]: elements of type t (bool as u8). */
 static void load_elems(emitter *e, const access *m, int n, uint32_t *out) {
-  int size = (int)tsr_dtype_size(m->t), at_bits = m->shared ? 32 : 64;
+  int size = (int)tsr_dtype_size(m->t);
   tsr_dtype bits = m->t == TSR_BOOL ? TSR_U8 : m->t;
   for (int i = 0; i < n;) {
     chunk c = next_chunk(e, m->t, i, n, m->align, m->shared);
-    uint32_t at = add_const(e, m->at, (int64_t)i * size, at_bits);
+    uint32_t at = further(e, m->shared, m->at, (int64_t)i * size);
     if (!c.words) {
       if (words_only(e, m) && size < 4) {
         out[i] = load_sub_word(e, m->op, size, at);
@@ -256,11 +260,11 @@ static void scatter(emitter *e, const sv *v, vt part, int n, uint32_t *out) {
 }
 
 static void store_elems(emitter *e, const access *m, int n, const uint32_t *x) {
-  int size = (int)tsr_dtype_size(m->t), at_bits = m->shared ? 32 : 64;
+  int size = (int)tsr_dtype_size(m->t);
   tsr_dtype bits = m->t == TSR_BOOL ? TSR_U8 : m->t;
   for (int i = 0; i < n;) {
     chunk c = next_chunk(e, m->t, i, n, m->align, m->shared);
-    uint32_t at = add_const(e, m->at, (int64_t)i * size, at_bits);
+    uint32_t at = further(e, m->shared, m->at, (int64_t)i * size);
     if (!c.words && words_only(e, m) && size < 4) {
       store_sub_word(e, size, at, m->t == TSR_F16 ? VAL(&e->s, OpBitcast, e_int(e, 16), x[i]) : x[i]);
     } else if (!c.words) {
@@ -344,7 +348,7 @@ uint32_t e_element_pointer(emitter *e, const ir_value *ptr, const ir_value *inde
     SPV(&e->s, SEC_DECORATIONS, OpDecorate, holder, DecBlock);
     SPV(&e->s, SEC_DECORATIONS, OpMemberDecorate, holder, 0, DecOffset, 0);
   }
-  return VAL(&e->s, OpAccessChain, e_ptr(e, StoragePhysical, elem), physical(e, holder, at), e_u32(e, 0), e_u32(e, 0));
+  return VAL(&e->s, OpAccessChain, e_ptr(e, StoragePhysical, elem), e_physical(e, holder, at), e_u32(e, 0), e_u32(e, 0));
 }
 
 /* ---- register arrays ---- */

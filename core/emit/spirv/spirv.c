@@ -75,9 +75,10 @@ static void load_ids(emitter *e, const usage *u) {
 
 /* The push constants: addresses, then the first block of a rebased kernel. */
 static uint32_t push_block(emitter *e, int n_push, bool rebased) {
-  uint32_t u64 = e_int(e, 64), u32 = e_int(e, 32), block = spv_id(&e->s), w[1 + EMIT_SPIRV_MAX_PUSH + 3] = {block};
+  uint32_t address = e_address_type(e), u32 = e_int(e, 32), block = spv_id(&e->s),
+           w[1 + EMIT_SPIRV_MAX_PUSH + 3] = {block};
   int n = 1;
-  for (int i = 0; i < n_push; i++) w[n++] = u64;
+  for (int i = 0; i < n_push; i++) w[n++] = address;
   for (int i = 0; i < 3 && rebased; i++) w[n++] = u32;
   spv_put(&e->s, SEC_TYPES, OpTypeStruct, w, n);
   SPV(&e->s, SEC_DECORATIONS, OpDecorate, block, DecBlock);
@@ -90,8 +91,7 @@ static uint32_t push_block(emitter *e, int n_push, bool rebased) {
   return var;
 }
 
-static uint32_t push_member(emitter *e, uint32_t var, int i, int bits) {
-  uint32_t type = e_int(e, bits);
+static uint32_t push_member(emitter *e, uint32_t var, int i, uint32_t type) {
   return VAL(&e->s, OpLoad, type,
              VAL(&e->s, OpAccessChain, e_ptr(e, StoragePushConstant, type), var, e_u32(e, (uint32_t)i)));
 }
@@ -103,23 +103,23 @@ static tsr_status load_args(emitter *e) {
   ir_get_ints(e->kernel, "grid", grid, 3);
   int n = b->n_args, n_push = n > EMIT_SPIRV_MAX_PUSH ? 1 : n;
   bool rebased = emit_spirv_rebased(grid);
-  uint32_t u64 = e_int(e, 64), table = 0;
+  uint32_t table = 0;
   if (!n && !rebased) return NULL;
   uint32_t var = push_block(e, n_push, rebased);
   for (int i = 0; i < 3 && rebased; i++)
     if (e->block_id[i])
-      e->block_id[i] = VAL(&e->s, OpIAdd, e_int(e, 32), e->block_id[i], push_member(e, var, n_push + i, 32));
-  if (n > EMIT_SPIRV_MAX_PUSH) table = push_member(e, var, 0, 64);
+      e->block_id[i] = VAL(&e->s, OpIAdd, e_int(e, 32), e->block_id[i], push_member(e, var, n_push + i, e_int(e, 32)));
+  if (n > EMIT_SPIRV_MAX_PUSH) table = push_member(e, var, 0, e_address_type(e));
   for (int i = 0; i < n; i++) {
     const ir_value *a = b->args[i];
     if (a->type->kind != IR_T_PTR)
       return e_fail(e, e->kernel, TSR_VERIFY_ERROR, NULL, "argument %d is not a pointer", i);
     uint32_t x;
     if (table) {
-      uint32_t at = VAL(&e->s, OpIAdd, u64, table, e_u64(e, 8 * (uint64_t)i));
-      x = VAL(&e->s, OpLoad, u64, VAL(&e->s, OpConvertUToPtr, e_ptr(e, StoragePhysical, u64), at), AccessAligned, 8);
+      uint32_t type = e_address_type(e), at = e_address_add_const(e, table, 8 * i);
+      x = VAL(&e->s, OpLoad, type, e_physical(e, type, at), AccessAligned, 8);
     } else {
-      x = push_member(e, var, i, 64);
+      x = push_member(e, var, i, e_address_type(e));
     }
     e_define(e, a, (sv){.part = {x}});
   }
@@ -143,11 +143,12 @@ static void float_controls(emitter *e, uint32_t main_id) {
 
 static void preamble(emitter *e, uint32_t main_id) {
   spv *s = &e->s;
-  const uint32_t modes[] = {CapShader, CapVulkanMemoryModel, CapPhysicalStorageBufferAddresses};
-  for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) spv_capability(s, modes[i]);
+  spv_capability(s, CapShader);
+  if (!e->caps->glsl_memory_model) spv_capability(s, CapVulkanMemoryModel);
+  spv_capability(s, CapPhysicalStorageBufferAddresses);
   e->glsl = spv_id(s);
   spv_string(s, SEC_IMPORTS, OpExtInstImport, &e->glsl, 1, "GLSL.std.450", NULL, 0);
-  SPV(s, SEC_MODEL, OpMemoryModel, 5348, 3); /* PhysicalStorageBuffer64, Vulkan */
+  SPV(s, SEC_MODEL, OpMemoryModel, AddressingPhysical64, e->caps->glsl_memory_model ? ModelGLSL450 : ModelVulkan);
   SPV(s, SEC_MODES, OpExecutionMode, main_id, ModeLocalSize, (uint32_t)e->block[0], (uint32_t)e->block[1],
       (uint32_t)e->block[2]);
   float_controls(e, main_id);
@@ -211,7 +212,7 @@ static tsr_status check_kernel(emitter *e) {
 
 static tsr_status emit_kernel(const ir_op *k, const tsr_caps *caps, arena *a, be_kernel_desc *d, uint32_t **words,
                               size_t *n_words) {
-  emitter e = {.caps = caps, .kernel = k, .a = a, .put_ops = e_ops};
+  emitter e = {.caps = caps, .kernel = k, .a = a, .pairs = !caps->i64, .put_ops = e_ops};
   spv_init(&e.s, &a->al);
   e.wide = ir_get_bool(k, "wide_index", false);
   e.exact = ir_policy(k) != TSR_POLICY_FAST;

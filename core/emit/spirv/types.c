@@ -124,7 +124,7 @@ uint32_t e_matrix_type(emitter *e, const ir_type *t) {
 
 uint32_t e_type(emitter *e, const ir_type *t) {
   if (t->kind == IR_T_MATRIX) return e_matrix_type(e, t);
-  if (t->kind == IR_T_PTR) return e_int(e, t->use && !strcmp(t->use, "shared") ? 32 : 64);
+  if (t->kind == IR_T_PTR) return t->use && !strcmp(t->use, "shared") ? e_int(e, 32) : e_address_type(e);
   vt v = e_part(e, t);
   return e_reg(e, v.t, v.n);
 }

@@ -214,7 +214,8 @@ static tsr_status conditional(emitter *e, const ir_op *op) {
 /* ---- the rest ---- */
 
 static void e_barrier(emitter *e, int scope) {
-  uint32_t semantics = SemAcquireRelease | SemWorkgroupMemory | SemUniformMemory | SemMakeAvailable | SemMakeVisible;
+  uint32_t semantics = SemAcquireRelease | SemWorkgroupMemory | SemUniformMemory;
+  if (!e->caps->glsl_memory_model) semantics |= SemMakeAvailable | SemMakeVisible;
   uint32_t s = e_u32(e, (uint32_t)scope);
   SPV(&e->s, e->s.body, OpControlBarrier, s, s, e_u32(e, semantics));
 }
