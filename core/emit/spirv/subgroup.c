@@ -1,33 +1,45 @@
 /* core/emit/spirv/subgroup.c - shuffles and reductions over the lanes of a subgroup. Reductions are butterflies of
  * shuffles, not the driver's own reduction: the order of the additions is then fixed, and NaN comes through min and
- * max. Values of less than 32 bits travel as u32, so that no extended-types feature is needed. */
+ * max. Values of less than 32 bits travel as u32, of 64 as two, so that no extended-types feature is needed. */
 #include <string.h>
 
 #include "core/emit/spirv/internal.h"
 #include "core/ir/reducer.h"
 
-static int carrier_bits(tsr_dtype t) { return tsr_dtype_size(t) == 8 ? 64 : 32; }
-
-/* To and from the integer that is shuffled. */
+/* To and from the words that are shuffled, of types of at most 32 bits. */
 static uint32_t pack(emitter *e, uint32_t x, vt v) {
   if (v.t == TSR_BOOL) return e_cast(e, x, TSR_BOOL, TSR_I32, v.n);
-  uint32_t type = e_vec(e, e_int(e, carrier_bits(v.t)), v.n);
+  uint32_t type = e_vec(e, e_int(e, 32), v.n);
   if (v.t == TSR_F16) x = VAL(&e->s, OpBitcast, e_vec(e, e_int(e, 16), v.n), x);
-  else if (dtype_is_float(v.t) && tsr_dtype_size(v.t) >= 4) return VAL(&e->s, OpBitcast, type, x);
+  else if (dtype_is_float(v.t) && tsr_dtype_size(v.t) == 4) return VAL(&e->s, OpBitcast, type, x);
   return tsr_dtype_size(v.t) < 4 ? VAL(&e->s, OpUConvert, type, x) : x;
 }
 
 static uint32_t unpack(emitter *e, uint32_t x, vt v) {
   if (v.t == TSR_BOOL) return e_cast(e, x, TSR_I32, TSR_BOOL, v.n);
   if (tsr_dtype_size(v.t) < 4) x = VAL(&e->s, OpUConvert, e_vec(e, e_int(e, 8 * (int)tsr_dtype_size(v.t)), v.n), x);
-  bool bits = v.t == TSR_F16 || (dtype_is_float(v.t) && tsr_dtype_size(v.t) >= 4);
+  bool bits = v.t == TSR_F16 || (dtype_is_float(v.t) && tsr_dtype_size(v.t) == 4);
   return bits ? VAL(&e->s, OpBitcast, e_reg(e, v.t, v.n), x) : x;
+}
+
+static uint32_t shuffle_words(emitter *e, int op, uint32_t type, uint32_t x, uint32_t lane) {
+  return VAL(&e->s, op, type, e_u32(e, ScopeSubgroup), x, lane);
+}
+
+/* Each element of 64 bits as two words. */
+static uint32_t shuffle_wide(emitter *e, int op, vt v, uint32_t x, uint32_t lane) {
+  uint32_t two = e_vec(e, e_int(e, 32), 2), one = e_reg(e, v.t, 1), out[4];
+  for (int i = 0; i < v.n; i++) {
+    uint32_t c = v.n == 1 ? x : VAL(&e->s, OpCompositeExtract, one, x, (uint32_t)i);
+    out[i] = VAL(&e->s, OpBitcast, one, shuffle_words(e, op, two, VAL(&e->s, OpBitcast, two, c), lane));
+  }
+  return v.n == 1 ? out[0] : spv_val_n(&e->s, OpCompositeConstruct, e_reg(e, v.t, v.n), out, v.n);
 }
 
 static uint32_t shuffle_part(emitter *e, int op, vt v, uint32_t x, uint32_t lane) {
   spv_capability(&e->s, CapGroupNonUniformShuffle);
-  uint32_t type = e_vec(e, e_int(e, carrier_bits(v.t)), v.n);
-  return unpack(e, VAL(&e->s, op, type, e_u32(e, ScopeSubgroup), pack(e, x, v), lane), v);
+  if (tsr_dtype_size(v.t) == 8) return shuffle_wide(e, op, v, x, lane);
+  return unpack(e, shuffle_words(e, op, e_vec(e, e_int(e, 32), v.n), pack(e, x, v), lane), v);
 }
 
 /* The lane that a shuffle reads from, within aligned groups of `width`; out of range reads the own lane. */
