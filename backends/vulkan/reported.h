@@ -1,4 +1,5 @@
-/* backends/vulkan/reported.h - what drivers report, as they do: read and condensed in caps.c, made less in lacking.c. */
+/* backends/vulkan/reported.h - what drivers report, as they do: read and condensed in caps.c, made less in
+ * lacking.c. */
 #ifndef BACKENDS_VULKAN_REPORTED_H
 #define BACKENDS_VULKAN_REPORTED_H
 #include "backends/vulkan/vk.h"

@@ -1,5 +1,5 @@
-/* backends/vulkan/submit.c - barriers, timestamps and submissions, in the words of synchronization2 or, where the device
- * lacks it, of Vulkan 1.0: the stages and accesses that are used have the same bits in both. */
+/* backends/vulkan/submit.c - barriers, timestamps and submissions, in the words of synchronization2 or, where the
+ * device lacks it, of Vulkan 1.0: the stages and accesses that are used have the same bits in both. */
 #include "backends/vulkan/vk.h"
 
 void vk_memory_barrier(be_device *d, VkCommandBuffer cmd, VkPipelineStageFlags2 from, VkPipelineStageFlags2 to) {

@@ -1,9 +1,9 @@
 /* backends/vulkan/vk.h - what the files of the Vulkan backend share.
  *
- * One device = one VkDevice and one queue. A stream = a timeline (a semaphore, or fences) with its own command pool; every
- * submission signals the next value. All streams of a device share the queue, so order inside a stream is submission
- * order plus a barrier at the head of each submission; order between streams is by timeline waits, without semaphores by
- * those barriers too. Buffers are known to kernels by their 64-bit addresses. */
+ * One device = one VkDevice and one queue. A stream = a timeline (a semaphore, or fences) with its own command pool;
+ * every submission signals the next value. All streams of a device share the queue, so order inside a stream is
+ * submission order plus a barrier at the head of each submission; order between streams is by timeline waits, without
+ * semaphores by those barriers too. Buffers are known to kernels by their 64-bit addresses. */
 #ifndef BACKENDS_VULKAN_VK_H
 #define BACKENDS_VULKAN_VK_H
 #define VK_NO_PROTOTYPES
@@ -225,7 +225,8 @@ tsr_status vk_timeline_wait(be_device *d, vk_timeline *t, uint64_t value, int64_
 /* Before something is destroyed: waits for its last use, also on a lost device, of which earlier work may still run
  * (but not for ever). t may be NULL. */
 void vk_drain(be_device *d, vk_timeline *t, uint64_t value);
-/* The fence that the submission is to signal, VK_NULL_HANDLE where it signals a semaphore; and that it was submitted. */
+/* The fence that the submission is to signal, VK_NULL_HANDLE where it signals a semaphore; and that it was
+ * submitted. */
 tsr_status vk_timeline_fence(be_device *d, vk_timeline *t, uint64_t value, VkFence *out);
 void vk_timeline_submitted(vk_timeline *t, uint64_t value);
 

@@ -118,8 +118,8 @@ void knob_values(const knob *k, char *out, size_t cap) {
 
 static bool all_digits(const char *v, size_t n) { return n > 0 && n < 10 && strspn(v, "0123456789") >= n; }
 
-/* "oom:3" against "oom:N", "shared=16384" against "shared=N"; "after:expand" against "after:PASS", whose names the passes
- * check themselves. */
+/* "oom:3" against "oom:N", "shared=16384" against "shared=N"; "after:expand" against "after:PASS", whose names the
+ * passes check themselves. */
 static bool is_word(const char *words, const char *v, size_t n) {
   const char *colon = memchr(v, ':', n);
   if (!colon) colon = memchr(v, '=', n);

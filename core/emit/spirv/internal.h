@@ -64,7 +64,6 @@ uint32_t e_ptr(emitter *e, int storage, uint32_t type);
 /* How a value of this type is held in registers. */
 uint32_t e_reg(emitter *e, tsr_dtype t, int n);
 uint32_t e_u32(emitter *e, uint32_t v);
-uint32_t e_u64(emitter *e, uint64_t v);
 /* A constant of an integer width, a float, or the bits of one; n components. */
 uint32_t e_const_int(emitter *e, int bits, int64_t v, int n);
 uint32_t e_const_f32(emitter *e, double v, int n);

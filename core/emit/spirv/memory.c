@@ -348,7 +348,8 @@ uint32_t e_element_pointer(emitter *e, const ir_value *ptr, const ir_value *inde
     SPV(&e->s, SEC_DECORATIONS, OpDecorate, holder, DecBlock);
     SPV(&e->s, SEC_DECORATIONS, OpMemberDecorate, holder, 0, DecOffset, 0);
   }
-  return VAL(&e->s, OpAccessChain, e_ptr(e, StoragePhysical, elem), e_physical(e, holder, at), e_u32(e, 0), e_u32(e, 0));
+  uint32_t whole = e_physical(e, holder, at);
+  return VAL(&e->s, OpAccessChain, e_ptr(e, StoragePhysical, elem), whole, e_u32(e, 0), e_u32(e, 0));
 }
 
 /* ---- register arrays ---- */

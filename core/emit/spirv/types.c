@@ -50,7 +50,6 @@ uint32_t e_const_int(emitter *e, int bits, int64_t v, int n) {
 }
 
 uint32_t e_u32(emitter *e, uint32_t v) { return e_const_int(e, 32, v, 1); }
-uint32_t e_u64(emitter *e, uint64_t v) { return e_const_int(e, 64, (int64_t)v, 1); }
 
 uint32_t e_const_f32(emitter *e, double v, int n) {
   float f = (float)v;
