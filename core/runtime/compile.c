@@ -279,6 +279,7 @@ static tsr_status lower_all(compile *c) {
       .caps = &c->dev->caps,
       .options = {.disable = joined_disable(c),
                   .routines = c->dev->caps.dialect == DIALECT_CPU,
+                  .no_host = fallback_of(c) == TSR_FALLBACK_ERROR,
                   .exact = p->policy != TSR_POLICY_FAST,
                   .trace = &p->trace},
       .policy = tsr_policy_name(p->policy),

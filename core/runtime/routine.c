@@ -12,6 +12,8 @@ static const routine_row rows[] = {
     {"qr", {NULL}, routine_qr},
     {"svd", {NULL}, routine_svd},
     {"recurrence", {"reverse", "linear_before_reset"}, routine_recurrence, {"cell", "activation"}},
+    {"sort", {"descending"}, routine_sort, .numbers = {"axis"}},
+    {"topk", {"largest"}, routine_topk, .numbers = {"axis"}},
 };
 
 static const routine_row *find(const char *name) {
@@ -68,12 +70,15 @@ static void fill(routine_call *c, const ir_op *call, const ir_op *op) {
   c->n_tensors = call->n_operands;
   for (int i = 0; i < call->n_operands; i++) {
     c->tensor[i].rank = call->operands[i]->type->rank;
+    c->tensor[i].type = call->operands[i]->type->dtype;
     memcpy(c->tensor[i].dims, call->operands[i]->type->dims, sizeof c->tensor[i].dims);
   }
   for (int i = 0; i < ROUTINE_MOST_FLAGS && c->row->flags[i]; i++)
-    c->flag[i] = ir_get_bool(call, c->row->flags[i], false);
+    c->flag[i] = ir_get_bool(op, c->row->flags[i], false);
   for (int i = 0; i < ROUTINE_MOST_WORDS && c->row->words[i]; i++)
     snprintf(c->word[i], sizeof c->word[i], "%s", ir_get_str(op, c->row->words[i], ""));
+  for (int i = 0; i < ROUTINE_MOST_NUMBERS && c->row->numbers[i]; i++)
+    c->number[i] = ir_get_int(op, c->row->numbers[i], 0);
   if (graph_space_of(op, &s)) c->flops = s.flops;
 }
 
@@ -81,7 +86,8 @@ tsr_status routine_bind(tsr_program *p, const ir_op *call, routine_call **out) {
   const char *name = ir_get_str(call, "callee", "");
   const routine_row *row = find(name);
   const graph_row *known = graph_row_named(name);
-  if (!row || !known) return ir_error(call, "cholesky, qr, recurrence, svd, tri_solve", "no routine \"%s\"", name);
+  if (!row || !known)
+    return ir_error(call, "cholesky, qr, recurrence, sort, svd, topk, tri_solve", "no routine \"%s\"", name);
   char full[64] = "tessera.graph.";
   const ir_opdef *def = ir_find_op(strcat(full, row->name));
   const int n = call->n_operands - def->n_results;

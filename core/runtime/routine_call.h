@@ -3,7 +3,8 @@
 #define CORE_RUNTIME_ROUTINE_CALL_H
 #include "core/runtime/internal.h"
 
-enum { ROUTINE_MOST_TENSORS = 16, ROUTINE_MOST_FLAGS = 4, ROUTINE_MOST_WORDS = 2 };
+enum { ROUTINE_MOST_TENSORS = 16, ROUTINE_MOST_FLAGS = 4, ROUTINE_MOST_WORDS = 2,
+       ROUTINE_MOST_NUMBERS = 1 };
 
 /* One call: inputs, then results, each of its own memory, row-major. */
 typedef struct routine_call {
@@ -13,10 +14,12 @@ typedef struct routine_call {
   struct {
     int rank;
     int64_t dims[TSR_MAX_RANK];
+    tsr_dtype type;
     void *data;
   } tensor[ROUTINE_MOST_TENSORS];
   bool flag[ROUTINE_MOST_FLAGS]; /* attributes that the row names */
   char word[ROUTINE_MOST_WORDS][16];
+  int64_t number[ROUTINE_MOST_NUMBERS];
   int64_t batch;                 /* matrices: the product of all dimensions of the first tensor but the last two */
   double flops;
   tsr_device *dev;               /* on whose cores it runs, if it lends them */
@@ -25,9 +28,10 @@ typedef struct routine_call {
 
 typedef struct routine_row {
   const char *name; /* of the op, without the dialect */
-  const char *flags[ROUTINE_MOST_FLAGS]; /* attributes that are bool and false if absent */
+  const char *flags[ROUTINE_MOST_FLAGS]; /* attributes that are bool */
   tsr_status (*run)(routine_call *c);
-  const char *words[ROUTINE_MOST_WORDS]; /* attributes that are strings; "" if absent */
+  const char *words[ROUTINE_MOST_WORDS]; /* that are strings */
+  const char *numbers[ROUTINE_MOST_NUMBERS]; /* that are integers */
 } routine_row;
 
 /* Items 0..n-1 of fn, on all cores where they lend themselves. */
@@ -38,6 +42,9 @@ tsr_status routine_tri_solve(routine_call *c);
 tsr_status routine_cholesky(routine_call *c);
 tsr_status routine_qr(routine_call *c);
 tsr_status routine_svd(routine_call *c);
+/* routine_order.c */
+tsr_status routine_sort(routine_call *c);
+tsr_status routine_topk(routine_call *c);
 /* routine_recurrence.c */
 tsr_status routine_recurrence(routine_call *c);
 #endif

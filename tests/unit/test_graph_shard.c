@@ -57,6 +57,8 @@ static void axes_carry_reduce_or_are_gathered(void **state) {
       {"%a: tensor<2x12x6x6xf32>", "average_pool(%a)", "2x12x1x1xf32", 0, "01pp"},
       {"%a: tensor<2x3x4xf32>", "cumsum(%a) {axis = 1}", "2x3x4xf32", 0, "0w2"},
       {"%a: tensor<2x3x4xf32>", "argmax(%a) {axis = 1}", "2x4xi32", 0, "0w1"},
+      {"%a: tensor<2x3x4xf32>", "%0, %i = topk(%a) {k = 2}", "2x3x2xf32", 0, "01w"},
+      {"%a: tensor<2x3x4xf32>", "%0, %i = sort(%a) {axis = 0}", "2x3x4xf32", 0, "w12"},
       /* of several results an axis must be the same one: an entry of the batch is y's second, the last state's first */
       {"%a: tensor<2x3x8xf32>, %r: tensor<2x8xf32>, %b: tensor<8xf32>, %h: tensor<3x2xf32>", "%0, %h1, %c = recurrence(%a, %r, %b, %h, %h) {cell = \"lstm\"}", "2x3x2xf32", 0, "www"},
       {"%a: tensor<2x3x5xf32>, %w: tensor<1x8x5xf32>, %r: tensor<1x8x2xf32>", "%0, %h, %c = lstm(%a, %w, %r)", "2x1x3x2xf32", 0, "www"},

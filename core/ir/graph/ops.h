@@ -165,6 +165,10 @@ typedef int (*graph_axis_fn)(const ir_op *op, int axis);
 typedef void (*graph_window_fn)(const ir_op *op, const int64_t *strides, int64_t *offset, int64_t *to);
 /* Of a routine: its floating-point operations on the matrices of one batch entry. */
 typedef double (*graph_work_fn)(const ir_op *op);
+/* What a device other than the host does with a routine that other ops can say too: it runs the ops, leaves it to the
+ * host where a fall-back is allowed, or leaves it to the host. */
+typedef enum graph_host { HOST_NEVER, HOST_IF_ALLOWED, HOST_ALWAYS } graph_host;
+typedef graph_host (*graph_host_fn)(const ir_op *op);
 /* Of a copy: the element of the result at which operand number `operand` begins. Asked for all in order: `at` has what
  * the one before was given, zeros at first. */
 typedef void (*graph_start_fn)(const ir_op *op, int operand, int64_t *at);
@@ -221,6 +225,7 @@ typedef struct graph_row {
   graph_expand_fn expand; /* of composite ops, whose evaluation, derivative, work and sharding follow from it */
   graph_pairs_fn pairs; /* NULL: takes no complex numbers */
   graph_work_fn work;   /* of routines, whose leading dimensions are a batch */
+  graph_host_fn host;   /* of routines that are composite too; NULL: never */
   /* Of a transform of pairs. Before op: what gives its result by transforms of at most `most` points each; 0: without
    * any. NULL: out of memory. */
   ir_value *(*by_passes)(ir_builder *b, const ir_op *op, int64_t most);

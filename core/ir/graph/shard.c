@@ -100,6 +100,13 @@ static graph_shard of_indexed(const ir_op *op, int operand, int axis, int *to) {
   return SHARD_WHOLE;
 }
 
+/* A routine with an attribute `axis` takes row by row along it. */
+static bool runs_along(const ir_op *op) {
+  for (const ir_attr_def *a = op->def->attrs; a && a->name; a++)
+    if (!strcmp(a->name, "axis")) return true;
+  return false;
+}
+
 /* A routine works on whole matrices: what is before their two dimensions is a batch. An index expression says which
  * axis of a matrix the routine takes apart, all else being one. */
 static graph_shard of_routine(const ir_op *op, int operand, int axis, int *to) {
@@ -149,6 +156,10 @@ graph_shard graph_shard_of(const ir_op *op, int operand, int axis, int *to) {
   case GRAPH_GATHER:
   case GRAPH_SCATTER: s = of_indexed(op, operand, axis, to); break;
   case GRAPH_ROUTINE:
+    if (runs_along(op)) {
+      s = axis == graph_axis(op) ? SHARD_WHOLE : SHARD_CARRIES;
+      break;
+    }
     if (graph_is_composite(op)) return of_composite(op, operand, axis, to);
     s = of_routine(op, operand, axis, to);
     break;

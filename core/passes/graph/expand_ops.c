@@ -14,20 +14,21 @@ static void note(void *user, const ir_op *op, int n_ops) {
   else trace_add(trace, "expand_ops", "expand", op, true, "expanded %s into %d ops", name_of(op), n_ops);
 }
 
-/* Of a loop over steps: why its steps become ops; NULL: it stays a call of the host. */
-static const char *unrolled(const pass_options *o, const ir_op *op) {
-  enum { MOST_STEPS = 64 }; /* on another device, whose launches these are */
-  if (!pass_enabled(o, "fusion", "recurrence")) return "switched off";
-  if ((o && o->routines) || op->operands[0]->type->dims[0] > MOST_STEPS) return NULL;
-  return "the device runs its steps";
+/* Of a routine that other ops can say too: why they do; NULL: it stays a call of the host. */
+static const char *by_other_ops(const pass_options *o, const ir_op *op) {
+  if (!pass_enabled(o, "fusion", name_of(op))) return "switched off";
+  if (o && o->routines) return NULL;
+  const graph_host host = graph_ext(op)->host ? graph_ext(op)->host(op) : HOST_NEVER;
+  if (host == HOST_NEVER) return "the device computes it by other ops";
+  return host == HOST_IF_ALLOWED && o && o->no_host ? "no fall-back to the host" : NULL;
 }
 
 /* Has it a kernel of its own, that is switched on and takes an op of this size? */
 static bool keep(void *user, const ir_op *op) {
   const pass_options *o = user;
   if (graph_is_kind(op, GRAPH_ROUTINE)) {
-    const char *why = unrolled(o, op);
-    trace_add(o ? o->trace : NULL, "expand_ops", "recurrence", op, !why, "%s", why ? why : "one call of the host");
+    const char *why = by_other_ops(o, op);
+    trace_add(o ? o->trace : NULL, "expand_ops", name_of(op), op, !why, "%s", why ? why : "one call of the host");
     return !why;
   }
   if (!graph_is_kind(op, GRAPH_ATTENTION)) return false;

@@ -1,7 +1,7 @@
 /* core/ir/graph/ops/compose_order.c - composite ops that order elements: argmax, argmin, topk, sort. The first few are
  * looked for one after the other, a reduction each. Else an element's rank is the number of those that come before it,
  * all compared with all in one reduction, and which has a rank is another one; the first of a long row are among its
- * blocks' first. Equal elements keep their order. */
+ * blocks' first. Equal elements keep their order. On the CPU topk and sort are one call (runtime/routine_order.c). */
 #include <math.h>
 #include <string.h>
 
@@ -13,6 +13,7 @@ enum {
   ROUNDS = 8,    /* so many are looked for one after the other */
   DIRECT = 1024, /* rows of up to so many elements are ranked whole */
   BLOCK = 256,   /* else blocks of at least so many */
+  MOST_RANKED = 8192, /* longer ones are left to the host: all are compared with all */
 };
 
 /* ---- argmax, argmin ---------------------------------------------------------------------------------------------- */
@@ -233,6 +234,22 @@ static bool in_order(ir_builder *b, const ir_op *op, ir_value **out, bool descen
 EXPAND(expand_topk) { return in_order(b, op, out, ir_get_bool(op, "largest", true)); }
 EXPAND(expand_sort) { return in_order(b, op, out, ir_get_bool(op, "descending", false)); }
 
+/* Comparisons of the matrix of the last two dimensions, as sorting takes them. */
+static double work_order(const ir_op *op) {
+  const ir_type *t = TYPE(0);
+  const int axis = compose_axis(op, "axis", -1, t->rank);
+  double n = t->dims[axis] > 1 ? log2((double)t->dims[axis]) : 0;
+  for (int d = t->rank > 2 ? t->rank - 2 : 0; d < t->rank; d++) n *= (double)t->dims[d];
+  return n;
+}
+
+/* Is a long row ranked whole, as `first` would have it? */
+static graph_host host_order(const ir_op *op) {
+  const int axis = compose_axis(op, "axis", -1, TYPE(0)->rank);
+  const int64_t n = TYPE(0)->dims[axis], k = OUT->type->dims[axis];
+  return n > MOST_RANKED && k > ROUNDS && 4 * k > n ? HOST_IF_ALLOWED : HOST_NEVER;
+}
+
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 #define AXIS(doc) {"axis", IR_A_INT, false, "-1", doc}
@@ -244,18 +261,22 @@ EXPAND(expand_sort) { return in_order(b, op, out, ir_get_bool(op, "descending", 
                   {"select_last_index", IR_A_BOOL, false, "false", "of equal ones the last, else the first"}, \
                   INDEX("the result's type")), \
    .help = "Where along an axis the " what " element is. NaN counts as it: the first (or last) one wins."}
-#define ORDER " NaN is greater than infinity, 0 and -0 are equal, and equal elements keep their order."
+#define ORDER \
+  " NaN is greater than infinity, 0 and -0 are equal, and equal elements keep their order. One call of the host's " \
+  "cores on the CPU; other devices compute it by other ops, and leave long rows that are sorted whole to the host."
 
 static const ir_opdef rows[] = {
     ARG(ARGMAX, "argmax", expand_argmax, "largest"),
     ARG(ARGMIN, "argmin", expand_argmin, "smallest"),
-    {COMPOSITE(TOPK, "topk", 1, 1, 2), .operands_doc = "x", .types_doc = NUMBERS, .infer = infer_topk, BY(expand_topk),
+    {COMPOSITE(TOPK, "topk", 1, 1, 2), .operands_doc = "x", .types_doc = NUMBERS, .infer = infer_topk,
+     .ext = ROW(GRAPH_ROUTINE, .expand = expand_topk, .work = work_order, .host = host_order),
      .attrs = ATTRS({"k", IR_A_INT, true, NULL, "how many"}, AXIS("the dimension that is ordered"),
                     {"largest", IR_A_BOOL, false, "true", "the largest ones, the largest first; else the smallest"},
                     {"sorted", IR_A_BOOL, false, "true", "they come in order; they do whatever it says"},
                     INDEX("the second result's type")),
      .help = "The first k elements along an axis, and where they were." ORDER},
-    {COMPOSITE(SORT, "sort", 1, 1, 2), .operands_doc = "x", .types_doc = NUMBERS, .infer = infer_sort, BY(expand_sort),
+    {COMPOSITE(SORT, "sort", 1, 1, 2), .operands_doc = "x", .types_doc = NUMBERS, .infer = infer_sort,
+     .ext = ROW(GRAPH_ROUTINE, .expand = expand_sort, .work = work_order, .host = host_order),
      .attrs = ATTRS(AXIS("the dimension that is ordered"),
                     {"descending", IR_A_BOOL, false, "false", "the largest first"},
                     {"stable", IR_A_BOOL, false, "true", "equal elements keep their order; they do whatever it says"},

@@ -208,6 +208,12 @@ static double work_recurrence(const ir_op *op) {
   return 2 * (double)TYPE(L_X)->dims[1] * (double)TYPE(L_R)->dims[0] * (double)TYPE(L_R)->dims[1];
 }
 
+/* Its steps are launches there. */
+static graph_host host_recurrence(const ir_op *op) {
+  enum { MOST_STEPS = 64 };
+  return TYPE(L_X)->dims[0] > MOST_STEPS ? HOST_ALWAYS : HOST_NEVER;
+}
+
 /* ---- what a cell stands for -------------------------------------------------------------------------------------- */
 
 /* Number d of operand i along its first axis, as a t, without that axis; zeros where op lacks the operand. */
@@ -304,7 +310,7 @@ static const ir_opdef rows[] = {
      .help = "Long short-term memory, gates in the order i, o, f, c: c = f c + i tanh(..), h = o tanh(c)." OPERANDS},
     {NAME(RECURRENCE, "recurrence"), .flags = IR_PURE, .min_operands = 5, .max_operands = 6, .n_results = 3,
      .operands_doc = "x, r, b, h, c, lengths", .types_doc = "f64, f32; lengths: i32", .infer = infer_recurrence,
-     .ext = ROW(GRAPH_ROUTINE, .expand = expand_recurrence, .work = work_recurrence),
+     .ext = ROW(GRAPH_ROUTINE, .expand = expand_recurrence, .work = work_recurrence, .host = host_recurrence),
      .attrs = ATTRS({"cell", IR_A_STR, true, NULL, "rnn, gru or lstm"},
                     {"reverse", IR_A_BOOL, false, "false", "from the last step to the first"}, RESET, ACTIVATION),
      .help = "The loop of rnn, gru and lstm in one direction, after the inputs' products: x [steps, batch, gates * hidden], r "
