@@ -184,13 +184,14 @@ tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const
   const tune_family *f = tune_family_of(sched_family_of(kernel));
   if (!p.m && f && f->block) p.m = f->block(kernel, caps);
   const ir_op *mm = sched_contraction(kernel);
-  bool matrix = mm && tune_path_of(p.matrix_path) &&
-                caps_find_matrix(caps, mm->operands[0]->type->dtype, mm->operands[1]->type->dtype,
-                                 graph_contract_get(mm).accum) >= 0;
+  const int path = mm ? tune_path_of(p.matrix_path) : 0;
+  const bool there = path == TUNE_PATH_LANE_N || /* which is no instruction of matrices */
+                     (path && caps_find_matrix(caps, mm->operands[0]->type->dtype, mm->operands[1]->type->dtype,
+                                               graph_contract_get(mm).accum) >= 0);
   tune_config c = {
       .vectorize = caps->dialect == DIALECT_CPU, .pipeline_stages = 1, .split_k = 1, .warps = 1, .cluster = 1};
   tune_config_merge(&c, &p);
-  c.matrix_path = matrix ? tune_path_of(p.matrix_path) : 0;
+  c.matrix_path = there ? path : 0;
   return c;
 }
 

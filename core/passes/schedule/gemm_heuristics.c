@@ -293,6 +293,27 @@ static bool pingpong_plan(const task *x, sched_params *p) {
 
 /* ---- everything else ------------------------------------------------------------------------------------------- */
 
+/* Whole tiles of operands in memory: neighbouring columns in neighbouring lanes (simt/matrix/lane_n.c), 8 rows a
+ * subgroup and 16 or 32 sums a lane, which is what searches find. False where a tile would have an edge, or the rows of
+ * b are no whole registers. */
+static bool columns_in_lanes(const task *x, sched_params *p) {
+  enum { ROWS = 8, STEP = 16, LANES = 8 };
+  const graph_contract *g = &x->g;
+  const int64_t least = LANES * 4 / x->size;
+  const ir_value *a = x->op->operands[0], *b = x->op->operands[1];
+  if (caps_simd_lanes(x->c) != LANES || !x->known || x->exact || x->size > 4 || g->transpose_b || !plain(a) ||
+      !plain(b) || b->type->dtype != x->t)
+    return false;
+  int64_t m = 64, n = 32;
+  while (m > ROWS && g->m % m) m /= 2;
+  if (n < least) n = least;
+  if (g->n % n) n = 16;
+  if (n < least || g->m % m || g->n % n || g->k % STEP) return false;
+  *p = (sched_params){.m = m, .n = n, .k = STEP, .warps = m / ROWS, .pipeline_stages = 1, .use_shared = -1,
+                      .async_copy = -1, .matrix_path = "lane_n"};
+  return true;
+}
+
 /* One subgroup a block, rows in its lanes, columns in registers; operands straight from memory. */
 static void simd_plan(const task *x, sched_params *p) {
   const graph_contract *g = &x->g;
@@ -350,7 +371,7 @@ static void tile_plan(const task *x, sched_params *p) {
   const tsr_matrix_shape *s = subgroup_shape(x);
   sched_recommended("gemm", !s && is_simt(c) && x->size < 4 ? TSR_DTYPE_NONE : x->t, p);
   if (!s && caps_simd_like(c)) {
-    simd_plan(x, p);
+    if (!columns_in_lanes(x, p)) simd_plan(x, p);
     return;
   }
   p->m = clamp_tile(p->m, x->g.m, s ? s->m : 16);
