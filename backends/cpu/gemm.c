@@ -1,7 +1,7 @@
 /* backends/cpu/gemm.c - the gemm and matmul instructions on the packed micro-kernels.
  * gemm: one product of tiles or windows, packed here and now. matmul: the whole contraction of a C block; b's panels
- * are packed once per launch through panel_cache.h, a is packed per block or used in place. The bits depend on shapes
- * and tiles only. */
+ * are packed once per launch through panel_cache.h, a is used in place, packed once if it is a constant, or per block.
+ * The bits depend on shapes and tiles only. */
 #include <string.h>
 
 #include "backends/cpu/panel_cache.h"
@@ -36,7 +36,8 @@ bool gemm_has_kernel(const vm_module *m, const cpu_instr *i) {
          g->pack_types >> vm_cpuk((tsr_dtype)d[i->a[2]].dtype) & 1;
 }
 
-/* Blocks with as many rows, and those that are alone in their columns, pack their own B; the others share it. */
+/* Blocks with as many rows, and those that are alone in their columns, pack their own B; the others share it. So does
+ * a block whose B is a tile of its own: nothing shared has that key. */
 enum { PACK_ON_THE_WAY_ROWS = 192 };
 
 /* Logical sizes of the instruction's tiles: m x k times k x n. */
@@ -54,13 +55,55 @@ static int64_t k_step(const cpuk_gemm *g, const cpu_instr *i, int64_t kk) {
   return round_up(min64(bk, kk > 0 ? kk : 1), g->kr);
 }
 
-size_t gemm_panel_bytes(const vm_module *m, const cpu_instr *i) {
+static size_t b_panel_bytes(const vm_module *m, const cpu_instr *i) {
   cpuk_gemm_kind kind;
   int64_t mm, nn, kk;
   const cpuk_gemm *g = gemm_of(m, i, &kind);
   sizes_of(m, i, &mm, &nn, &kk);
   int64_t bk = k_step(g, i, kk);
   return (size_t)((kk + bk - 1) / bk) * cpuk_packed_b_bytes(g, (size_t)bk, (size_t)nn);
+}
+
+/* Rows that don't fall on the same cache sets may be read where they lie. A depth that kernels would read past is
+ * packed, which pads it with zeros. */
+static bool a_in_place(const cpuk_gemm *g, const operand *a) {
+  return g->a_inplace == (int)a->type && a->cs == 1 && a->cols % g->kr == 0 &&
+         (uint64_t)a->rs * cpuk_dtype_bytes(a->type) % 1024 != 0;
+}
+
+/* 0: it needs none. */
+static size_t a_panel_bytes(const vm_module *m, const cpu_instr *i) {
+  cpuk_gemm_kind kind;
+  int64_t mm, nn, kk;
+  const cpuk_gemm *g = gemm_of(m, i, &kind);
+  const cpu_desc *d = cpu_descs(m->image) + i->a[1];
+  sizes_of(m, i, &mm, &nn, &kk);
+  const int r = i->a[3] ? 1 : 0;
+  const operand a = {.type = vm_cpuk((tsr_dtype)d->dtype), .rs = d->strides[r], .cs = d->strides[!r], .cols = kk};
+  if (a_in_place(g, &a)) return 0;
+  int64_t bk = k_step(g, i, kk);
+  return (size_t)((kk + bk - 1) / bk) * cpuk_packed_a_bytes(g, (size_t)mm, (size_t)bk);
+}
+
+gemm_panels gemm_panels_of(const vm_module *m, const cpu_kernel *k, const bool *constant) {
+  enum { MOST_BATCH = 32 }; /* matrices of a; most often all blocks have the same one */
+  gemm_panels n = {0};
+  for (int i = k->first_instr; i < k->first_instr + k->n_instr; i++) {
+    const cpu_instr *in = cpu_instrs(m->image) + i;
+    if (in->op != CPU_MATMUL) continue;
+    const size_t bytes[2] = {a_panel_bytes(m, in), b_panel_bytes(m, in)};
+    const double windows[2] = {(double)k->grid[1] * (double)min64(k->grid[2], MOST_BATCH),
+                               (double)k->grid[0] * (double)k->grid[2]};
+    for (int side = 0; side < 2; side++) {
+      const int arg = m->matmul_arg[i][side];
+      if (arg < 0 || !constant[arg] || !bytes[side]) continue;
+      if (bytes[side] > n.const_bytes) n.const_bytes = bytes[side];
+      n.constants += windows[side];
+    }
+    if (bytes[1] > n.bytes) n.bytes = bytes[1];
+    n.matmuls++;
+  }
+  return n;
 }
 
 size_t gemm_pack_bytes(const vm_module *m, const cpu_instr *i) {
@@ -161,11 +204,53 @@ static void pack_b(const cpuk_gemm *g, const operand *b, int64_t k0, int64_t k, 
   g->pack_b(&p);
 }
 
-/* Rows that don't fall on the same cache sets may be read where they lie. */
-static bool a_in_place(const cpuk_gemm *g, const operand *a) {
-  /* A depth that kernels would read past is packed, which pads it with zeros. */
-  return g->a_inplace == (int)a->type && a->cs == 1 && a->cols % g->kr == 0 &&
-         (uint64_t)a->rs * cpuk_dtype_bytes(a->type) % 1024 != 0;
+/* A's panels along k: where it lies, packed once for all launches, or by each block. */
+typedef struct a_side {
+  const operand *a;
+  int64_t k, bk;
+  int parts;
+  bool in_place;
+  char *own;         /* memory of the block's for one part */
+  panel_cache *from; /* of e */
+  panel_entry *e;    /* of a constant; NULL: none, or more blocks are at work than there are panels for */
+  size_t part_bytes;
+} a_side;
+
+static void pack_a_part(const cpuk_gemm *g, const a_side *s, int part, char *to) {
+  const int64_t k0 = part * s->bk;
+  pack_a(g, s->a, k0, min64(s->bk, s->k - k0), to);
+}
+
+/* The panel of a part; NULL: in place. */
+static const char *a_part(const cpuk_gemm *g, const a_side *s, int part) {
+  int claimed;
+  if (s->in_place) return NULL;
+  if (!s->e) return pack_a_part(g, s, part, s->own), s->own;
+  char *data = panel_cache_data(s->e);
+  while (panel_cache_claim(s->e, part, s->parts, &claimed)) {
+    pack_a_part(g, s, claimed, data + (size_t)claimed * s->part_bytes);
+    panel_cache_done(s->e, claimed);
+  }
+  return data + (size_t)part * s->part_bytes;
+}
+
+static bool is_constant(const vm *v, const cpu_instr *i, int side) {
+  const int arg = v->m->matmul_arg[i - cpu_instrs(v->m->image)][side];
+  return arg >= 0 && v->l->constant_args && v->l->constant_args[arg] && v->l->const_panels;
+}
+
+static a_side begin_a(const vm *v, const cpuk_gemm *g, const cpu_instr *i, const operand *a, int64_t k, int64_t bk,
+                      char *own) {
+  a_side s = {.a = a, .k = k, .bk = bk, .parts = (int)((k + bk - 1) / bk), .in_place = a_in_place(g, a), .own = own};
+  if (s.in_place || !is_constant(v, i, 0)) return s;
+  s.part_bytes = cpuk_packed_a_bytes(g, (size_t)a->rows, (size_t)bk);
+  s.from = v->l->const_panels;
+  s.e = panel_cache_acquire(s.from, &(panel_key){i, a->p, 0, k, a->rows}, s.parts);
+  return s;
+}
+
+static void end_a(const a_side *s) {
+  if (s->e) panel_cache_release(s->from, s->e);
 }
 
 /* small_sums: see cpuk_block_args. */
@@ -219,16 +304,13 @@ void vm_gemm(const vm *v, const cpu_instr *i) {
 
 /* B that few blocks use: packed inside block, a chunk at a time, so that it never goes to memory (docs/cpu-kernels.md).
  */
-static void matmul_on_the_way(const vm *v, const cpuk_gemm *g, const target *t, const operand *a, const operand *b,
-                              int64_t k, int64_t bk) {
-  bool in_place = a_in_place(g, a);
-  size_t ae = cpuk_dtype_bytes(a->type), be = cpuk_dtype_bytes(b->type),
-         chunk = g->b_chunk * g->b_panel_bytes((size_t)bk);
-  char *pb = v->t->pack, *pa = pb + chunk;
+static void matmul_on_the_way(const vm *v, const cpuk_gemm *g, const target *t, const a_side *a, const operand *b) {
   bool small_sums = false;
-  for (int64_t k0 = 0; k0 < k; k0 += bk) {
-    int64_t kn = min64(bk, k - k0);
-    cpuk_pack_args plain = {pb, b->p + k0 * b->rs * (int64_t)be, b->type, b->rs, b->cs, (size_t)kn, (size_t)t->n};
+  for (int part = 0; part < a->parts; part++) {
+    const int64_t k0 = part * a->bk, kn = min64(a->bk, a->k - k0);
+    const char *packed = a_part(g, a, part);
+    cpuk_pack_args plain = {v->t->pack, b->p + k0 * b->rs * (int64_t)cpuk_dtype_bytes(b->type), b->type, b->rs, b->cs,
+                            (size_t)kn, (size_t)t->n};
     cpuk_block_args args = {.c = t->c,
                             .ldc = t->ldc,
                             .comp = t->comp,
@@ -236,16 +318,28 @@ static void matmul_on_the_way(const vm *v, const cpuk_gemm *g, const target *t, 
                             .m = (size_t)t->m,
                             .n = (size_t)t->n,
                             .k = (size_t)kn,
-                            .accumulate = k0 > 0,
+                            .accumulate = part > 0,
                             .small_sums = &small_sums};
-    if (in_place) {
-      args.a = a->p + k0 * (int64_t)ae;
-      args.lda = a->rs;
-    } else {
-      pack_a(g, a, k0, kn, pa);
-      args.a = pa;
-    }
+    if (packed) args.a = packed;
+    else args.a = a->a->p + k0 * (int64_t)cpuk_dtype_bytes(a->a->type), args.lda = a->a->rs;
     g->block(&args);
+  }
+}
+
+/* B's panels, which all blocks of their columns share. */
+static void matmul_shared(const cpuk_gemm *g, const target *t, const a_side *a, const operand *b, panel_entry *e) {
+  const size_t part_bytes = cpuk_packed_b_bytes(g, (size_t)a->bk, (size_t)t->n);
+  bool small_sums = false;
+  for (int part = 0; part < a->parts; part++) {
+    const int64_t k0 = part * a->bk;
+    int claimed;
+    while (panel_cache_claim(e, part, a->parts, &claimed)) {
+      const int64_t c0 = claimed * a->bk;
+      pack_b(g, b, c0, min64(a->bk, a->k - c0), panel_cache_data(e) + (size_t)claimed * part_bytes);
+      panel_cache_done(e, claimed);
+    }
+    block(g, t, a->a, a_part(g, a, part), k0, panel_cache_data(e) + (size_t)part * part_bytes,
+          min64(a->bk, a->k - k0), part > 0, &small_sums);
   }
 }
 
@@ -256,34 +350,21 @@ void vm_matmul(const vm *v, const cpu_instr *i) {
   target whole = begin_target(v, g, kind, vm_desc(v, i->a[0]), false), t = trim(v, whole, &a, &b, g, false);
   int64_t k = min64(a.cols, b.rows), bk = k_step(g, i, k);
   if (k <= 0) clear_block(&whole, g);
-  int arg = v->m->matmul_arg[i - cpu_instrs(v->m->image)];
-  bool constant = arg >= 0 && v->l->constant_args && v->l->constant_args[arg] && v->l->const_panels;
+  const bool constant = is_constant(v, i, 1), own = vm_desc(v, i->a[2])->kind == CPU_D_TILE;
   if (t.m > 0 && t.n > 0 && k > 0 && (constant || !try_skinny(v, kind, g, &a, &b, &t, false))) {
     a.rows = t.m;
     b.cols = t.n;
-    if (!constant && (t.m >= PACK_ON_THE_WAY_ROWS || v->l->k->grid[1] == 1)) {
-      matmul_on_the_way(v, g, &t, &a, &b, k, bk);
-      end_target(v, g, kind, &whole);
-      return;
-    }
-    panel_cache *shared = constant ? v->l->const_panels : v->l->panels;
-    int parts = (int)((k + bk - 1) / bk);
-    size_t part_bytes = cpuk_packed_b_bytes(g, (size_t)bk, (size_t)t.n);
-    panel_entry *e = panel_cache_acquire(shared, &(panel_key){i, b.p, k, t.n}, parts);
-    bool in_place = a_in_place(g, &a), small_sums = false;
-    for (int part = 0; part < parts; part++) {
-      int64_t k0 = part * bk, kn = min64(bk, k - k0);
-      int claimed;
-      while (panel_cache_claim(e, part, parts, &claimed)) {
-        int64_t c0 = claimed * bk;
-        pack_b(g, &b, c0, min64(bk, k - c0), panel_cache_data(e) + (size_t)claimed * part_bytes);
-        panel_cache_done(e, claimed);
-      }
-      if (!in_place) pack_a(g, &a, k0, kn, v->t->pack);
-      block(g, &t, &a, in_place ? NULL : v->t->pack, k0, panel_cache_data(e) + (size_t)part * part_bytes, kn, part > 0,
-            &small_sums);
-    }
-    panel_cache_release(shared, e);
+    const bool share = constant || (!own && t.m < PACK_ON_THE_WAY_ROWS && v->l->k->grid[1] != 1);
+    panel_cache *from = constant ? v->l->const_panels : v->l->panels;
+    panel_entry *e =
+        share ? panel_cache_acquire(from, &(panel_key){i, b.p, 1, k, t.n}, (int)((k + bk - 1) / bk)) : NULL;
+    /* Where there are no panels to share, b's are before a's. */
+    char *rest = v->t->pack + (e ? 0 : g->b_chunk * g->b_panel_bytes((size_t)bk));
+    const a_side side = begin_a(v, g, i, &a, k, bk, rest);
+    if (e) matmul_shared(g, &t, &side, &b, e);
+    else matmul_on_the_way(v, g, &t, &side, &b);
+    end_a(&side);
+    if (e) panel_cache_release(from, e);
   }
   end_target(v, g, kind, &whole);
 }

@@ -43,7 +43,7 @@ typedef struct vm_module {
   map_plan *plans; /* one per strip program */
   dft_plan **transforms; /* by instruction; NULL: of another kind */
   size_t temp_bytes, pack_bytes; /* the largest need of any instruction */
-  int *matmul_arg; /* per instruction: the kernel argument that a matmul's b comes from, -1 unknown */
+  int (*matmul_arg)[2]; /* per instruction: the kernel arguments that a matmul's a and b come from, -1 unknown */
 } vm_module;
 
 typedef struct vm_launch {

@@ -70,7 +70,8 @@ tsr_status panel_cache_reset(panel_cache *p, int entries, size_t bytes, bool kee
 }
 
 static bool holds(const panel_entry *e, const panel_key *k) {
-  return e->used && e->key.matmul == k->matmul && e->key.b == k->b && e->key.rows == k->rows && e->key.cols == k->cols;
+  return e->used && e->key.matmul == k->matmul && e->key.matrix == k->matrix && e->key.side == k->side &&
+         e->key.rows == k->rows && e->key.cols == k->cols;
 }
 
 panel_entry *panel_cache_acquire(panel_cache *p, const panel_key *key, int n_parts) {

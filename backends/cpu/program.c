@@ -175,25 +175,14 @@ static void run_timed(be_device *d, job *j, int64_t blocks, be_block_times *out)
 }
 
 static tsr_status prepare_panels(be_device *d, cpu_launch *l, const cpu_kernel *k, const vm_module *m) {
-  size_t bytes = 0;
-  int matmuls = 0;
-  bool constant = false;
-  for (int i = k->first_instr; i < k->first_instr + k->n_instr; i++) {
-    const cpu_instr *in = cpu_instrs(m->image) + i;
-    if (in->op != CPU_MATMUL) continue;
-    size_t b = gemm_panel_bytes(m, in);
-    if (b > bytes) bytes = b;
-    matmuls++;
-    if (m->matmul_arg[i] >= 0 && l->constant[m->matmul_arg[i]]) constant = true;
-  }
-  if (!matmuls) return NULL;
-  TSR_TRY(panel_cache_reset(d->panels, (d->n_threads + 1) * matmuls, bytes, false));
-  if (!constant || l->const_panels) return NULL;
+  const gemm_panels n = gemm_panels_of(m, k, l->constant);
+  if (!n.matmuls) return NULL;
+  TSR_TRY(panel_cache_reset(d->panels, (d->n_threads + 1) * n.matmuls, n.bytes, false));
+  if (n.constants < 1 || l->const_panels) return NULL;
   TSR_TRY(panel_cache_create(d->host.env->al, &l->const_panels));
-  double columns = (double)k->grid[0] * (double)k->grid[2] * matmuls;
-  /* Panels for every column; a constant too large for that is packed anew each run. */
-  tsr_status st = columns < 100000 && columns * (double)bytes < (double)((int64_t)8 << 30)
-                      ? panel_cache_reset(l->const_panels, (int)columns, bytes, true)
+  /* Panels for every row and column; a constant too large for that is packed anew each run. */
+  tsr_status st = n.constants < 100000 && n.constants * (double)n.const_bytes < (double)((int64_t)8 << 30)
+                      ? panel_cache_reset(l->const_panels, (int)n.constants, n.const_bytes, true)
                       : st_oom();
   if (st) {
     tsr_status_free(st);

@@ -43,23 +43,28 @@ static tsr_status check_image(const tsr_allocator *al, const cpu_image *m, size_
   return types_ok(m) ? NULL : bad(al, "an element type that the CPU has no code for");
 }
 
-/* Which argument each matmul's b is a window of. */
+/* Which argument an operand of instruction i of k is a window of; -1: none. */
+static int arg_of(const cpu_image *m, const cpu_kernel *k, int i, const cpu_desc *operand) {
+  if (operand->kind != CPU_D_VIEW) return -1;
+  int r = operand->reg;
+  for (int j = i; j-- > k->first_instr;) {
+    const cpu_instr *d = cpu_instrs(m) + j;
+    bool defines = d->op == CPU_ARG || d->op == CPU_WINDOW || d->op == CPU_VIEW;
+    if (!defines || cpu_descs(m)[d->a[0]].reg != r) continue;
+    if (d->op == CPU_ARG) return d->a[1];
+    r = cpu_descs(m)[d->a[1]].reg;
+  }
+  return -1;
+}
+
 static void trace_args(vm_module *v) {
   const cpu_image *m = v->image;
   for (int ki = 0; ki < m->n_kernels; ki++) {
     const cpu_kernel *k = cpu_kernels(m) + ki;
     for (int i = k->first_instr; i < k->first_instr + k->n_instr; i++) {
-      v->matmul_arg[i] = -1;
-      if (cpu_instrs(m)[i].op != CPU_MATMUL) continue;
-      int r = cpu_descs(m)[cpu_instrs(m)[i].a[2]].reg;
-      for (int j = i; j-- > k->first_instr;) {
-        const cpu_instr *d = cpu_instrs(m) + j;
-        bool defines = d->op == CPU_ARG || d->op == CPU_WINDOW || d->op == CPU_VIEW;
-        if (!defines || cpu_descs(m)[d->a[0]].reg != r) continue;
-        if (d->op == CPU_ARG) v->matmul_arg[i] = d->a[1];
-        else r = cpu_descs(m)[d->a[1]].reg;
-        if (d->op == CPU_ARG) break;
-      }
+      const cpu_instr *in = cpu_instrs(m) + i;
+      for (int side = 0; side < 2; side++)
+        v->matmul_arg[i][side] = in->op == CPU_MATMUL ? arg_of(m, k, i, cpu_descs(m) + in->a[1 + side]) : -1;
     }
   }
 }
@@ -112,7 +117,7 @@ tsr_status vm_load(const tsr_allocator *al, const cpuk_table *k, const void *cod
   tsr_status st = NULL;
   m->image = al_alloc(al, bytes, 64);
   if (m->image) memcpy(m->image, code, bytes);
-  m->matmul_arg = m->image ? al_zalloc(al, sizeof(int) * ((size_t)m->image->n_instrs + 1)) : NULL;
+  m->matmul_arg = m->image ? al_zalloc(al, sizeof *m->matmul_arg * ((size_t)m->image->n_instrs + 1)) : NULL;
   if (!m->matmul_arg) st = st_oom();
   else st = map_plans_create(m);
   if (!st) st = dft_plans_create(m);
@@ -132,7 +137,7 @@ void vm_unload(vm_module **mp) {
   if (!m) return;
   map_plans_destroy(m);
   dft_plans_destroy(m);
-  if (m->image) al_free(m->al, m->matmul_arg, sizeof(int) * ((size_t)m->image->n_instrs + 1), 16);
+  if (m->image) al_free(m->al, m->matmul_arg, sizeof *m->matmul_arg * ((size_t)m->image->n_instrs + 1), 16);
   al_free(m->al, m->image, m->image_bytes, 64);
   al_delete(m->al, m);
   *mp = NULL;
@@ -320,6 +325,7 @@ void vm_block(const vm_launch *l, vm_thread *t, const int64_t block[3]) {
     case CPU_SCATTER: vm_scatter(&v, i); break;
     case CPU_FFT: vm_fft(&v, i); break;
     case CPU_DFT: vm_dft(&v, i); break;
+    case CPU_UNFOLD: vm_unfold(&v, i); break;
     case CPU_TRANSPOSE: vm_transpose(&v, i); break;
     case CPU_LOAD_SCALAR: do_load_scalar(&v, i); break;
     default: break;

@@ -24,6 +24,7 @@ void vm_gemm(const vm *v, const cpu_instr *i);
 void vm_matmul(const vm *v, const cpu_instr *i);
 void vm_gather(const vm *v, const cpu_instr *i);
 void vm_scatter(const vm *v, const cpu_instr *i);
+void vm_unfold(const vm *v, const cpu_instr *i);
 void vm_fft(const vm *v, const cpu_instr *i);
 void vm_dft(const vm *v, const cpu_instr *i);
 void vm_transpose(const vm *v, const cpu_instr *i);
@@ -39,8 +40,14 @@ size_t map_temp_bytes(const vm_module *m, int program, int n_operands);
 /* The kernel of the product's kind reads both operands' types. */
 bool gemm_has_kernel(const vm_module *m, const cpu_instr *i);
 size_t gemm_pack_bytes(const vm_module *m, const cpu_instr *i);
-/* Bytes of the packed panel of one b window of a matmul. */
-size_t gemm_panel_bytes(const vm_module *m, const cpu_instr *i);
+/* What the packed panels of a kernel's products take; constant: whether an argument is one. */
+typedef struct gemm_panels {
+  int matmuls;
+  size_t bytes;       /* of one window of b */
+  size_t const_bytes; /* of one window of a constant */
+  double constants;   /* windows of constants that the blocks have */
+} gemm_panels;
+gemm_panels gemm_panels_of(const vm_module *m, const cpu_kernel *k, const bool *constant);
 size_t gemm_temp_bytes(const vm_module *m, const cpu_instr *i);
 
 /* The packed-panel cache: b panels packed once, shared by the blocks that multiply with them; see panel_cache.c. */

@@ -36,6 +36,8 @@
     "the input with elements written, or added in order, at coordinates that are read from a tensor")                 \
   X(TRANSFORM, transform, ALONE, ELEMENTS, 1, "[elements]", transform, none, none,                                    \
     "Fourier transforms of lines of pairs, some of them in a block")                                                  \
+  X(WINDOWS, windows, ALONE, ELEMENTS, 1, "[elements]", windows, elementwise, none,                                   \
+    "every element of the output from the input at a coordinate that is affine in its own")                           \
   X(CUSTOM, custom, ALONE, CALL, 1, "[elements]", none, none, none, "a user's op")                                    \
   X(ROUTINE, routine, ALONE, CALL, 1, "[elements]", none, none, none, "an algorithm on matrices, a call of the host") \
   X(ATTENTION, attention, ALONE, ATTENTION, 4, "[batch, m, n, k]", attention, attention, attention,                   \

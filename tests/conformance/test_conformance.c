@@ -195,7 +195,7 @@ int main(void) {
     const char *name = random_graph_family_name(family);
     const bool many = !strcmp(name, "ordered") || !strcmp(name, "spectral"),
                dear = !strcmp(name, "flash_attention") || !strcmp(name, "recurrent");
-    const int one_of = dear ? 16 : many ? 6 : 1;
+    const int one_of = dear ? 16 : many ? 6 : !strcmp(name, "convolution") ? 2 : 1;
     if (!*only && s.no_denormals && i / added % one_of) continue;
     one_case(&s, single ? seed : seed + (uint64_t)i * 7919, family,
              policies[(i < cases ? i / first : (i - cases) / added) % 4]);

@@ -297,6 +297,34 @@ static void pools(build *b, tsr_dtype t) {
   output(b, coin(b) ? op1(b, "relu", x) : x);
 }
 
+void random_convolution(build *b) {
+  const tsr_dtype t = float_type(b->r);
+  static const char *const names[] = {"conv1d", "conv2d", "conv3d"};
+  const int n = (int)rng_range(b->r, 1, 3), last = coin(b), back = rng_range(b->r, 0, 2) == 0;
+  const int64_t groups = rng_range(b->r, 0, 2) ? 1 : rng_range(b->r, 2, 4), in = rng_range(b->r, 1, 9),
+                out = rng_range(b->r, 0, 2) ? rng_range(b->r, 1, 9) : in, channels[2] = {groups * in, groups * out};
+  const bool depthwise = groups > 1 && coin(b);
+  tsr_shape s = {.rank = n + 2, .dims = {rng_range(b->r, 0, 20) ? rng_range(b->r, 1, 2) : 0}}, w = {.rank = n + 2};
+  int64_t v[5][3];
+  s.dims[last ? n + 1 : 1] = depthwise ? groups : channels[back];
+  w.dims[last ? n : 1] = depthwise ? 1 : in;
+  w.dims[last ? n + 1 : 0] = depthwise ? groups : channels[1];
+  for (int i = 0; i < n; i++) {
+    int64_t *d = &s.dims[i + (last ? 1 : 2)];
+    *d = rng_range(b->r, 1, n > 2 ? 7 : 20);
+    window(b, *d, &v[0][i], &v[1][i], &v[2][i], &v[3][i], &v[4][i]);
+    if (back) v[3][i] = v[4][i] = 0;
+    w.dims[i + (last ? 0 : 2)] = v[0][i];
+  }
+  const tsr_shape bias = {1, {depthwise ? groups : channels[!back]}};
+  tsr_value x[3] = {input(b, t, s), input(b, t, w), input(b, t, bias)};
+  const tsr_attr a[6] = {TSR_STRING("layout", last ? "nhwc" : "nchw"), TSR_INTS("strides", v[1], n),
+                         TSR_INTS("dilations", v[2], n), TSR_INT("groups", groups), TSR_INTS("low", v[3], n),
+                         TSR_INTS("high", v[4], n)};
+  tsr_value y = op(b, back ? "conv_transpose" : names[n - 1], coin(b) ? 3 : 2, x, 6, a);
+  output(b, coin(b) ? op1(b, "relu", y) : y);
+}
+
 /* Awkward lengths, few or many heads to one of keys, and what may hide keys: by place, by a bias or a mask that repeats
  * along some axes. */
 void random_attention(build *b) {

@@ -37,7 +37,7 @@ static void *stored(tsr_dtype t, const double *v, int64_t n) {
 
 static const struct meaning {
   const char *args, *body, *type;
-  double in[2][MOST], want[MOST];
+  double in[3][MOST], want[MOST];
 } meanings[] = {
     {"", OPA("0", "iota", "", "shape = [2, 3], axis = 0"), "2x3xi32", {{0}}, {0, 0, 0, 1, 1, 1}},
     {"", OPA("0", "iota", "", "shape = [2, 3], dtype = \"f16\""), "2x3xf16", {{0}}, {0, 1, 2, 0, 1, 2}},
@@ -161,6 +161,20 @@ static const struct meaning {
     {"%a: tensor<1x2x2x2xf64>", OPA("0", "average_pool", "%a", "kernel = [2, 2], layout = \"nhwc\""), "1x1x1x2xf64", {{1, 10, 2, 20, 3, 30, 4, 40}}, {2.5, 25}},
     {"%a: tensor<1x1x3x3xf64>", OPA("0", "average_pool", "%a", "kernel = [2, 2], padding = \"same\""), "1x1x3x3xf64", {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, {3, 4, 4.5, 6, 7, 7.5, 7.5, 8.5, 9}},
     {"%a: tensor<1x2x1x1x2xf64>", OPA("0", "average_pool", "%a", "layout = \"nhwc\""), "1x1x1x1x2xf64", {{1, 2, 3, 4}}, {2, 3}},
+    /* convolutions: correlation, as everywhere; padding; groups; both layouts */
+    {"%a: tensor<1x1x4xf64>, %w: tensor<1x1x2xf64>", OP("0", "conv1d", "%a, %w"), "1x1x3xf64", {{1, 2, 3, 4}, {10, 1}}, {12, 23, 34}},
+    {"%a: tensor<1x4x1xf64>, %w: tensor<3x1x2xf64>", OPA("0", "conv1d", "%a, %w", "padding = \"same\", strides = [2], layout = \"nhwc\""), "1x2x2xf64", {{1, 2, 3, 4}, {1, -1, 10, -10, 100, -100}}, {321, -321, 43, -43}},
+    {"%a: tensor<1x2x2x2xf64>, %w: tensor<2x1x1x2xf64>, %b: tensor<2xf64>", OPA("0", "conv2d", "%a, %w", "groups = 2, dilations = [1, 1]"), "1x2x2x1xf64", {{1, 2, 3, 4, 5, 6, 7, 8}, {1, 10, 2, 20}}, {21, 43, 130, 174}},
+    {"%a: tensor<1x2x1x2xf64>, %w: tensor<2x1x1x2xf64>", OPA("0", "conv2d", "%a, %w", "groups = 2, layout = \"nhwc\""), "1x1x1x2xf64", {{1, 2, 3, 4}, {1, 10, 2, 20}}, {7, 100}},
+    {"%a: tensor<1x1x3xf64>, %w: tensor<1x1x2xf64>", OPA("0", "conv1d", "%a, %w", "dilations = [2], low = [2], high = [1]"), "1x1x4xf64", {{1, 2, 3}, {1, 10}}, {10, 20, 31, 2}},
+    {"%a: tensor<2x1x3xf64>", OPA("0", "patches", "%a", "kernel = [2], flat = true"), "4x2xf64", {{1, 2, 3, 4, 5, 6}}, {1, 2, 2, 3, 4, 5, 5, 6}},
+    /* every element adds its window of weights; what is cut; what no window needs */
+    {"%a: tensor<1x1x2xf64>, %w: tensor<1x1x3xf64>", OPA("0", "conv_transpose", "%a, %w", "strides = [2]"), "1x1x5xf64", {{1, 10}, {1, 2, 3}}, {1, 2, 13, 20, 30}},
+    {"%a: tensor<1x1x2xf64>, %w: tensor<1x1x3xf64>, %b: tensor<1xf64>", OPA("0", "conv_transpose", "%a, %w, %b", "strides = [2], low = [1], high = [1], output_padding = [1]"), "1x1x4xf64", {{1, 10}, {1, 2, 3}, {100}}, {102, 113, 120, 130}},
+    {"%a: tensor<1x2x1xf64>, %w: tensor<1x2x1xf64>", OPA("0", "conv_transpose", "%a, %w", "strides = [3], layout = \"nhwc\""), "1x4x2xf64", {{1, 10}, {1, 2}}, {1, 2, 0, 0, 0, 0, 10, 20}},
+    {"%a: tensor<1x2x2xf64>, %w: tensor<2x1x2xf64>", OPA("0", "conv_transpose", "%a, %w", "groups = 2, padding = \"same\""), "1x2x2xf64", {{1, 2, 3, 4}, {1, 10, 2, 20}}, {1, 12, 6, 68}},
+    {"%a: tensor<1x0x3xf64>, %w: tensor<2x0x2xf64>, %b: tensor<2xf64>", OP("0", "conv1d", "%a, %w, %b"), "1x2x2xf64", {{0}, {0}, {3, 4}}, {3, 3, 4, 4}},
+    {"%a: tensor<1x1x3xf64>", OPA("0", "patches", "%a", "kernel = [2], low = [1], reversed = true"), "1x3x2xf64", {{1, 2, 3}}, {1, 0, 2, 1, 3, 2}},
     {"%a: tensor<1x1x0x3xf64>", OPA("0", "average_pool", "%a", "kernel = [2, 2], padding = \"same\""), "1x1x0x3xf64", {{0}}, {0}},
     /* along an axis: what is before, NaN, infinity, wrapping; the first or last extreme; NaN is the greatest */
     {"%a: tensor<2x3xf64>", OP("0", "cumsum", "%a"), "2x3xf64", {{1, 2, 3, INF, -INF, 5}}, {1, 3, 6, INF, NAN, NAN}},
@@ -209,7 +223,7 @@ static void what_they_mean(void **state) {
     snprintf(type, sizeof type, "tensor<%s>", x->type);
     ir_module *m = gt_parse(gt_func(x->args, x->body, "%0", type));
     ir_op *f = graph_find_func(m, NULL);
-    void *in[2] = {NULL};
+    void *in[3] = {NULL};
     for (int i = 0; i < f->regions[0]->n_args; i++) {
       const ir_type *t = f->regions[0]->args[i]->type;
       in[i] = stored(t->dtype, x->in[i], ir_type_count(t));
@@ -225,7 +239,7 @@ static void what_they_mean(void **state) {
     }
     graph_evaluator_destroy(&e);
     assert_null(y->data); /* nothing is left in the function */
-    for (int i = 0; i < 2; i++) free(in[i]);
+    for (int i = 0; i < 3; i++) free(in[i]);
     ir_module_destroy(&m);
   }
 }
@@ -286,6 +300,15 @@ static const struct fused { const char *args, *body, *results, *types, *families
     {"%a: tensor<2x8x9x9xf32>", OPA("0", "average_pool", "%a", "kernel = [7, 7]"), "%0", "tensor<2x8x3x3xf32>", "elementwise elementwise"},
     {"%a: tensor<2x8x9x9xf32>", OP("0", "average_pool", "%a"), "%0", "tensor<2x8x1x1xf32>", "row"},
     {"%a: tensor<2x9x9x8xbf16>", OPA("0", "max_pool", "%a", "layout = \"nhwc\""), "%0", "tensor<2x1x1x8xbf16>", "row"},
+    /* convolutions: one product that reads the image, with its bias and what follows; no patches in memory */
+    {"%a: tensor<2x9x9x8xf32>, %w: tensor<3x3x8x16xf32>, %b: tensor<16xf32>", OPA("0", "conv2d", "%a, %w, %b", "padding = \"same\", layout = \"nhwc\"") OP("1", "relu", "%0"), "%1", "tensor<2x9x9x16xf32>", "matmul"},
+    {"%a: tensor<2x9x9x8xf32>, %w: tensor<3x3x8x16xf32>, %b: tensor<16xf32>, %c: tensor<2x9x9x16xf32>", OPA("0", "conv2d", "%a, %w, %b", "padding = \"same\", layout = \"nhwc\"") OP("1", "add", "%0, %c") OP("2", "relu", "%1"), "%2", "tensor<2x9x9x16xf32>", "matmul"},
+    {"%a: tensor<2x8x9x9xf32>, %w: tensor<16x8x3x3xf32>, %b: tensor<16xf32>", OPA("0", "conv2d", "%a, %w, %b", "strides = [2, 2]"), "%0", "tensor<2x16x4x4xf32>", "matmul"},
+    {"%a: tensor<2x8x9x9xbf16>, %w: tensor<16x8x1x1xbf16>", OP("0", "conv2d", "%a, %w"), "%0", "tensor<2x16x9x9xbf16>", "matmul"},
+    {"%a: tensor<2x8x9x9xf32>, %w: tensor<16x2x3x3xf32>", OPA("0", "conv2d", "%a, %w", "groups = 4"), "%0", "tensor<2x16x7x7xf32>", "matmul"},
+    {"%a: tensor<2x8x9x9xf32>, %w: tensor<16x8x3x3xf32>, %b: tensor<16xf32>, %c: tensor<2x16x9x9xf32>, %s: tensor<1x16x1x1xf32>", OPA("0", "conv2d", "%a, %w, %b", "padding = \"same\"") OP("1", "mul", "%0, %s") OP("2", "add", "%1, %c") OP("3", "relu", "%2"), "%3", "tensor<2x16x9x9xf32>", "matmul"},
+    {"%a: tensor<2x9x9x8xf32>, %w: tensor<3x3x1x8xf32>, %b: tensor<8xf32>", OPA("0", "conv2d", "%a, %w, %b", "groups = 8, layout = \"nhwc\"") OP("1", "relu", "%0"), "%1", "tensor<2x7x7x8xf32>", "elementwise"},
+    {"%a: tensor<2x8x9xf32>, %w: tensor<8x4x3xf32>", OP("0", "conv_transpose", "%a, %w"), "%0", "tensor<2x4x11xf32>", "elementwise matmul"},
     /* einsum: operands are read as they are; products of few multiplications */
     {"%a: tensor<2x3x4x5xf32>, %b: tensor<2x3x6x5xf32>", EIN("bhqd,bhkd->bhqk", "%a, %b"), "%0", "tensor<2x3x4x6xf32>", "matmul"},
     {"%a: tensor<4x5xf32>, %b: tensor<6x4xf32>", EIN("ji,kj->ik", "%a, %b"), "%0", "tensor<5x6xf32>", "matmul"},

@@ -177,6 +177,12 @@ static const suite_row rows[] = {
     ROW("composed", "moe_combine", 8192, 512, TSR_F32),
     ROW("composed", "grouped_matmul", 1024, 512, TSR_F32),
     ROW("composed", "recursive_mixture", 256, 128, TSR_F32),
+    ROW("composed", "patches", 56, 56, TSR_F32),
+    ROW("composed", "conv1d", 128, 4096, TSR_F32),
+    ROW("composed", "conv2d", 56, 56, TSR_F32),
+    ROW("composed", "conv2d", 14, 14, TSR_BF16),
+    ROW("composed", "conv3d", 28, 28, TSR_F32),
+    ROW("composed", "conv_transpose", 56, 56, TSR_F32),
 
     ROW("training", "rng_uniform", 1024, 1024, TSR_F32),
     ROW("training", "rng_normal", 1024, 1024, TSR_F32),

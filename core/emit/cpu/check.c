@@ -123,12 +123,11 @@ static bool reduces(const ir_op *op, const ir_type *out, const ir_type *in) {
          in->dtype != TSR_BOOL && ir_reducer_named(ir_get_str(op, "op", ir_reducers[REDUCER_SUM].name));
 }
 
-/* What the packed operands take can be counted; b of a matmul is memory, whose address tells one panel from another. */
+/* What the packed operands take can be counted. */
 static bool sizes_fit(const ir_op *op, const ir_type *c, const ir_type *a, const ir_type *b) {
   const double most = 1LL << 40, m = (double)c->dims[0], n = (double)c->dims[1],
                k = (double)a->dims[!ir_get_bool(op, "transpose_a", false)];
-  return m * n <= most && m * k <= most && k * n <= most &&
-         (strcmp(ir_get_str(op, "fn", ""), "matmul") || b->kind == IR_T_VIEW);
+  return m * n <= most && m * k <= most && k * n <= most;
 }
 
 /* Tiles move in memory order when nothing pads their rows. */
@@ -186,6 +185,19 @@ tsr_status emit_cpu_check_call(const ir_op *op) {
   default: fits = transpose_fits(op, out, in) && out->kind == IR_T_ARRAY && in->kind == IR_T_ARRAY;
   }
   return fits ? NULL : ir_error(op, NULL, "\"%s\" takes %s", fn, rows[row].takes);
+}
+
+tsr_status emit_cpu_read_unfold(const ir_op *op, tile_unfold *u) {
+  bool fits = op->n_operands == 5;
+  for (int i = 2; fits && i < 5; i++) fits = op->operands[i]->type->kind == IR_T_INDEX;
+  if (!fits) return ir_error(op, NULL, "\"unfold\" takes a tile, a view, batch, row and column");
+  const ir_type *out = op->operands[0]->type, *in = op->operands[1]->type;
+  const bool t = ir_get_bool(op, "transposed", false);
+  TSR_TRY(tile_unfold_read(op, in, u));
+  if (out->kind != IR_T_ARRAY || out->rank != 2 || out->dtype != in->dtype || out->dims[t] != u->size[0] ||
+      out->dims[!t] != u->size[1])
+    return ir_error(op, NULL, "\"unfold\" fills a tile of its extents, of the view's type");
+  return NULL;
 }
 
 tsr_status emit_cpu_check_types(const ir_op *op, ir_value *const *v, int n) {

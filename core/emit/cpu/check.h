@@ -5,6 +5,7 @@
 #define CORE_EMIT_CPU_CHECK_H
 #include "core/emit/cpu/code.h"
 #include "core/ir/target/target.h"
+#include "core/ir/tile/unfold.h"
 
 enum { EMIT_CPU_MOST_OPERANDS = 64 }; /* of a map */
 
@@ -12,6 +13,8 @@ enum { EMIT_CPU_MOST_OPERANDS = 64 }; /* of a map */
 tsr_status emit_cpu_check_types(const ir_op *op, ir_value *const *v, int n);
 /* A tessera.target.call of anything but a reduction kernel; one whose name isn't known passes. */
 tsr_status emit_cpu_check_call(const ir_op *op);
+/* The map of a call of "unfold": a tile, a view of its type, batch, row and column. */
+tsr_status emit_cpu_read_unfold(const ir_op *op, tile_unfold *out);
 /* A call of reduction kernel fn with n operands: its result, its rows, and those of n_optional that it `has`. */
 tsr_status emit_cpu_check_row(const ir_op *op, int n, int n_optional, const bool *has, cpu_row_fn fn);
 /* A tessera.target.map that verifies: few enough operands, each computed with in the region in the type that its

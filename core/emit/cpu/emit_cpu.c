@@ -333,6 +333,23 @@ static tsr_status gen_row(gen *g, ir_op *op, const char *name) {
   return NULL;
 }
 
+static tsr_status gen_unfold(gen *g, ir_op *op) {
+  tile_unfold u;
+  TSR_TRY(emit_cpu_read_unfold(op, &u));
+  int64_t map[UNFOLD_N_INDICES + TSR_MAX_RANK + UNFOLD_MOST_DIGITS * (TSR_MAX_RANK + 1)];
+  int n = 0, digits = 0;
+  for (int i = 0; i < UNFOLD_N_INDICES; i++) digits += u.n[i], map[n++] = u.n[i];
+  for (int d = 0; d < u.rank; d++) map[n++] = u.origin[d];
+  for (int i = 0; i < digits; i++) {
+    map[n++] = u.extent[i];
+    for (int d = 0; d < u.rank; d++) map[n++] = u.step[i][d];
+  }
+  ir_value **v = op->operands;
+  INSTR(g, CPU_UNFOLD, ir_get_bool(op, "transposed", false), extra_ints(g, map, n), desc(g, v[0]), desc(g, v[1]),
+        reg(v[2]), reg(v[3]), reg(v[4]));
+  return NULL;
+}
+
 static tsr_status gen_call(gen *g, ir_op *op) {
   const char *fn = ir_get_str(op, "fn", "");
   ir_value **v = op->operands;
@@ -344,7 +361,8 @@ static tsr_status gen_call(gen *g, ir_op *op) {
   } else if (!strcmp(fn, "fill")) {
     const ir_attr *a = ir_get_attr(op, "value");
     const bool integer = a && a->kind == IR_A_INT && !dtype_is_float(v[0]->type->dtype);
-    INSTR(g, CPU_FILL, integer ? dtype_wrap(v[0]->type->dtype, a->u.i) : bits(ir_get_float(op, "value", 0)), -1, desc(g, v[0]), !integer);
+    INSTR(g, CPU_FILL, integer ? dtype_wrap(v[0]->type->dtype, a->u.i) : bits(ir_get_float(op, "value", 0)), -1,
+          desc(g, v[0]), !integer);
   } else if (!strcmp(fn, "splat")) {
     INSTR(g, CPU_SPLAT, 0, -1, desc(g, v[0]), reg(v[1]), is_float(v[1]->type));
   } else if (!strcmp(fn, "reduce")) {
@@ -362,6 +380,8 @@ static tsr_status gen_call(gen *g, ir_op *op) {
     TSR_TRY(program(g, op, true, 0, v[0]->type->rank - 1, &p));
     INSTR(g, fn[0] == 'g' ? CPU_GATHER : CPU_SCATTER, 0, -1, desc(g, v[0]), desc(g, v[1]), p,
           op->regions[0]->last->n_operands);
+  } else if (!strcmp(fn, "unfold")) {
+    return gen_unfold(g, op);
   } else if (!strcmp(fn, "fft_stage")) {
     INSTR(g, CPU_FFT, ir_get_int(op, "span", 1), -1, desc(g, v[0]), desc(g, v[1]), desc(g, v[2]), desc(g, v[3]),
           (int)ir_get_int(op, "radix", 2), ir_get_bool(op, "inverse", false));

@@ -123,6 +123,11 @@ typedef enum graph_code {
   G_GRU,
   G_LSTM,
   G_RECURRENCE,
+  G_PATCHES,
+  G_CONV1D,
+  G_CONV2D,
+  G_CONV3D,
+  G_CONV_TRANSPOSE,
   G_N_CODES
 } graph_code;
 
@@ -144,6 +149,7 @@ typedef enum graph_kind {
   GRAPH_ROUTINE,     /* a whole algorithm: a call of the host (runtime/routine.h). May be composite besides */
   GRAPH_SPECTRAL,    /* Fourier transforms along some axes: complex numbers, so gone below passes/graph/complex.h */
   GRAPH_DFT,         /* what they are then: graph_dft */
+  GRAPH_WINDOWS,     /* elements of its operand at coordinates that are affine in its own; 0 beyond the operand */
   GRAPH_CUSTOM       /* the application's */
 } graph_kind;
 
@@ -322,6 +328,18 @@ typedef struct graph_dft {
 } graph_dft;
 /* The attributes must be those that the op's rule takes; a dimension that is unknown counts as 1. */
 graph_dft graph_dft_get(const ir_op *op);
+
+/* An op of kind GRAPH_WINDOWS as all who lower and evaluate one see it. Its result is [batch.., rows, columns]; these
+ * three are split into row-major digits, n[i] of them, whose extents follow one another. The operand's coordinate d is
+ * origin[d] plus the sum of digit times step. */
+enum { GRAPH_MOST_DIGITS = 2 * TSR_MAX_RANK };
+typedef struct graph_windows {
+  int n[3];
+  int64_t extent[GRAPH_MOST_DIGITS], step[GRAPH_MOST_DIGITS][TSR_MAX_RANK], origin[TSR_MAX_RANK];
+} graph_windows;
+graph_windows graph_windows_get(const ir_op *op);
+/* The same windows of an op without groups as the rows of one matrix, [batch rows, columns]. */
+ir_value *graph_windows_flat(ir_builder *b, const ir_op *op);
 
 /* A contraction as all who lower one see it: a [.., m, k] by b [.., k, n]; how the operands lie is said by the row's
  * index expression and the attributes. */

@@ -138,6 +138,14 @@ static graph_shard of_dft(const ir_op *op, int axis, int *to) {
   return whole ? SHARD_WHOLE : SHARD_CARRIES;
 }
 
+/* Entries of the batch and groups that windows leave apart. */
+static graph_shard of_windows(const ir_op *op, int axis, int *to) {
+  const graph_windows w = graph_windows_get(op);
+  for (*to = 0; *to < w.n[0]; ++*to)
+    if (w.step[*to][axis] == 1) return SHARD_CARRIES;
+  return SHARD_WHOLE;
+}
+
 graph_shard graph_shard_of(const ir_op *op, int operand, int axis, int *to) {
   const ir_type *x = op->operands[operand]->type;
   graph_shard s = SHARD_CARRIES;
@@ -151,6 +159,7 @@ graph_shard graph_shard_of(const ir_op *op, int operand, int axis, int *to) {
   case GRAPH_COPY: break;
   case GRAPH_DFT: s = of_dft(op, axis, to); break;
   case GRAPH_SPECTRAL: s = transforms(op, axis) ? SHARD_WHOLE : SHARD_CARRIES; break;
+  case GRAPH_WINDOWS: s = of_windows(op, axis, to); break;
   case GRAPH_ATTENTION:
   case GRAPH_COMPOSITE: return of_composite(op, operand, axis, to);
   case GRAPH_GATHER:

@@ -7,6 +7,7 @@
 #include "core/base/dtype.h"
 #include "core/ir/tile/structured.h"
 #include "core/ir/tile/tile.h"
+#include "core/ir/tile/unfold.h"
 
 /* How an operand of each role lies by its map's two letters. */
 static const char letters[CONTRACT_N_ROLES][2] = {{'m', 'k'}, {'k', 'n'}, {'m', 'n'}, {'m', 'n'}};
@@ -35,6 +36,7 @@ bool tile_contract_is_plain(const tile_contract *c, contract_role side) {
   const ir_type *t = c->v[side][0]->type;
   const ir_block *p = c->prologue[side];
   const tsr_dtype staged = c->staged[side];
+  if (tile_is_unfold(c->v[side][0])) return false;
   if (p && (!tile_contract_gives_argument(p, 0, 0) || p->args[0]->type->dtype != staged)) return false;
   return c->n[side] == 1 && t->dtype == staged && ir_type_count(t) == c->k * (side == CONTRACT_A ? c->m : c->n_);
 }
@@ -124,6 +126,18 @@ static bool is_window(const ir_value *v) {
   return v->def && v->def->def->level == IR_TILE && v->def->def->code == T_WINDOW && v->type->kind == IR_T_VIEW;
 }
 
+/* Nothing else is computed of an unfolded side: it is gathered as it is. */
+static tsr_status check_unfolded(const ir_op *op, const tile_contract *c, contract_role side) {
+  bool any = false;
+  for (int i = 0; i < c->n[side]; i++) any |= tile_is_unfold(c->v[side][i]);
+  const ir_block *p = c->prologue[side];
+  const tsr_dtype t = c->v[side][0]->type->dtype;
+  if (!any || (c->n[side] == 1 && tile_contract_gives_argument(p, 0, 0) && p->args[0]->type->dtype == t &&
+               c->staged[side] == t))
+    return NULL;
+  return ir_error(op, NULL, "an unfolded %s must be the side's only operand, used as it is", role_names[side]);
+}
+
 /* A tile's extents are the contraction's, or 1 where it repeats; an output has all of its elements. */
 static tsr_status check_operand(const ir_op *op, const tile_contract *c, contract_role role, int i) {
   const ir_value *v = c->v[role][i];
@@ -140,7 +154,7 @@ static tsr_status check_operand(const ir_op *op, const tile_contract *c, contrac
   }
   if (frag && t->dtype != c->epilogue->args[1 + i]->type->dtype)
     return ir_error(op, "cast it in the region", "other operand %d is a fragment of another type than its argument", i);
-  if (role <= CONTRACT_B && !is_window(v))
+  if (role <= CONTRACT_B && !is_window(v) && !tile_is_unfold(v))
     return ir_error(op, "take its window", "%s operand %d must be a window, which moves along k", role_names[role], i);
   return NULL;
 }
@@ -167,6 +181,9 @@ static const ir_value *memory_of(const ir_value *v) {
 
 /* The epilogue's operands are taken row by row, after rows were written. */
 static tsr_status check_rows(const ir_op *op, const tile_contract *c) {
+  for (int side = CONTRACT_A; side <= CONTRACT_B; side++)
+    for (int i = 0; i < c->n[side]; i++)
+      if (!is_window(c->v[side][i])) return ir_error(op, NULL, "by_rows takes windows alone");
   if (c->m > TILE_CONTRACT_ROWS) return ir_error(op, NULL, "by_rows is for at most %d rows", TILE_CONTRACT_ROWS);
   if (op->n_results) return ir_error(op, "store to outputs", "by_rows gives no results");
   for (int role = CONTRACT_OTHER; role < CONTRACT_N_ROLES; role++)
@@ -185,6 +202,7 @@ tsr_status tile_verify_contract(const ir_op *op) {
   TSR_TRY(tile_contract_get(op, &c));
   for (int role = 0; role < CONTRACT_N_ROLES; role++)
     for (int i = 0; i < c.n[role]; i++) TSR_TRY(check_operand(op, &c, role, i));
+  for (int side = CONTRACT_A; side <= CONTRACT_B; side++) TSR_TRY(check_unfolded(op, &c, (contract_role)side));
   int64_t stages = ir_get_int(op, "stages", 0), padding = ir_get_int(op, "padding", 0);
   if (stages < 0 || stages > 64) return ir_error(op, NULL, "stages = %lld", (long long)stages);
   if (padding < 0 || padding > 1 << 24) return ir_error(op, NULL, "padding = %lld", (long long)padding);
@@ -194,6 +212,7 @@ tsr_status tile_verify_contract(const ir_op *op) {
 
 /* The window's dimension that is the first (0) or second of the two kept. */
 static int kept_offset(const ir_op *w, int along) {
+  if (w->def->code == T_UNFOLD) return UNFOLD_ROW + along; /* its operands are offsets, too */
   int64_t sizes[TSR_MAX_RANK];
   const int rank = ir_get_ints(w, "sizes", sizes, TSR_MAX_RANK);
   for (int d = 0, kept = 0; d < rank; d++)
@@ -210,5 +229,6 @@ int tile_contract_row_offset(const tile_contract *c, contract_role role, int i) 
 }
 
 bool tile_contract_repeats(const tile_contract *c, contract_role side, int i) {
-  return c->v[side][i]->def->operands[0]->type->dims[tile_contract_k_offset(c, side, i)] == 1;
+  const ir_value *v = c->v[side][i];
+  return !tile_is_unfold(v) && v->def->operands[0]->type->dims[tile_contract_k_offset(c, side, i)] == 1;
 }

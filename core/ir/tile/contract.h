@@ -6,7 +6,8 @@
  *
  * means: sum = 0; for (k0 = from; k0 < to; k0 += tile[2]) sum += A * B, where A and B are the tiles that the prologues
  * give, element by element, of the windows a and b moved to k0; then the epilogue gives what is stored to the outputs
- * (windows), and after these the results. by_rows says how, not what: see tile/expand_gemv.c. */
+ * (windows), and after these the results. Instead of a window, a side may have a tessera.tile.unfold. by_rows says how,
+ * not what: see tile/expand_gemv.c. */
 #ifndef CORE_IR_TILE_CONTRACT_H
 #define CORE_IR_TILE_CONTRACT_H
 #include "core/ir/ir.h"

@@ -9,6 +9,7 @@
 #include "core/ir/tile/place.h"
 #include "core/ir/tile/row.h"
 #include "core/ir/tile/rules.h"
+#include "core/ir/tile/unfold.h"
 
 #define A_END {NULL, IR_A_UNIT, false, NULL, NULL}
 #define ATTRS(...) (const ir_attr_def[]){__VA_ARGS__, A_END}
@@ -64,6 +65,14 @@ static const ir_opdef rows[] = {
     {NAME("window"), .code = T_WINDOW, .min_operands = 1, .max_operands = 1 + TSR_MAX_RANK, .n_results = 1, .flags = IR_PURE | IR_VIEWLIKE, .operands_doc = "view, offsets...",
      .attrs = ATTRS({"sizes", IR_A_ARRAY, true, NULL, "extent per dimension; 0 drops the dimension"}),
      .infer = tile_infer_window, .help = "A window at the given offsets (one index per dimension, not negative). Parts outside the view read as 0 and drop writes."},
+    {NAME("unfold"), .code = T_UNFOLD, .min_operands = 4, .max_operands = 4, .n_results = 1, .flags = IR_PURE | IR_VIEWLIKE, .operands_doc = "view, batch, row, column",
+     .attrs = ATTRS({"counts", IR_A_ARRAY, true, NULL, "[b, r, c]: digits of batch, row and column"},
+                    {"extents", IR_A_ARRAY, true, NULL, "of the digits, those of an index row-major"},
+                    {"steps", IR_A_ARRAY, true, NULL, "what each digit adds to each of the view's coordinates"},
+                    {"origin", IR_A_ARRAY, true, NULL, "the view's coordinates where all digits are 0"},
+                    {"sizes", IR_A_ARRAY, true, NULL, "[m, n]: extents of the tile"}),
+     .infer = tile_infer_unfold, .verify = tile_verify_unfold,
+     .help = "A tile of a matrix that lies nowhere: element (i, j) is the view's at origin + sum of digit * step, of the digits of batch, row + i and column + j; 0 beyond the view, and beyond the rows and columns. An operand a or b of a contract, which reads the view through it: a convolution's windows."},
     {NAME("alloc"), .code = T_ALLOC, .n_results = 1, .attrs = ATTRS({"stages", IR_A_INT, false, "1", "copies for a pipelined loop"}),
      .types_doc = "shared", .verify = tile_verify_alloc, .help = "A tile in shared memory. Contents are undefined until written."},
     {NAME("load"), .code = T_LOAD, .min_operands = 1, .max_operands = 1, .n_results = 1, .operands_doc = "view or shared",

@@ -6,6 +6,7 @@
 #include "core/base/dtype.h"
 #include "core/emit/cpu/code.h"
 #include "core/ir/tile/tile.h"
+#include "core/ir/tile/unfold.h"
 #include "core/passes/cpu/lower.h"
 #include "core/passes/cpu/patterns.h"
 #include "core/passes/cpu/takes.h"
@@ -25,20 +26,73 @@ static tsr_status whole_window(lower *l, ir_builder *b, const cpu_contraction *c
 
 /* The window at k = 0 served to say where the product reads. */
 static void drop_window(const ir_op *w) {
+  if (w->def->code == T_UNFOLD) return; /* it became nothing */
   ir_op *lowered = cpu_at(w->results[0]) ? cpu_at(w->results[0])->def : NULL;
   if (w->results[0]->n_uses == 1 && lowered && lowered->parent) ir_op_remove(lowered);
 }
 
+/* Lines along the digit that is next to itself in memory: along the rows where the tile is better collected so. */
+static bool runs_along_rows(const tile_unfold *u, const ir_type *view) {
+  int64_t strides[TSR_MAX_RANK], run[2] = {0, 0};
+  ir_type_strides(view, strides);
+  for (int i = 0; i < 2; i++) {
+    const int last = tile_unfold_first(u, UNFOLD_ROW + i) + u->n[UNFOLD_ROW + i] - 1;
+    int64_t step = 0;
+    for (int d = 0; d < u->rank; d++) step += u->step[last][d] * strides[d];
+    if (u->n[UNFOLD_ROW + i] && step >= -4 && step <= 4) run[i] = u->extent[last];
+  }
+  return run[0] > run[1];
+}
+
+tsr_status cpu_unfold(lower *l, ir_builder *b, const ir_op *unfold, ir_value *tile, bool transposed) {
+  static const char *const map[] = {"counts", "extents", "steps", "origin", "sizes", NULL};
+  ir_value *operands[5] = {tile};
+  int64_t sizes[2] = {tile->type->dims[transposed], tile->type->dims[!transposed]};
+  for (int i = 0; i < unfold->n_operands; i++) operands[1 + i] = cpu_at(unfold->operands[i]);
+  ir_op *call = cpu_call(l, b, "unfold", 5, operands);
+  return call && cpu_copy_attrs(call, unfold, map) && ir_set_attr(call, "sizes", ir_attr_ints(l->m, sizes, 2)) &&
+                 (!transposed || ir_set_attr(call, "transposed", ir_attr_bool(l->m, true)))
+             ? NULL
+             : st_oom();
+}
+
+/* A tile with all of k of an unfolded side, which lies the other way than it says if *transposed comes back true. */
+static tsr_status collect(lower *l, ir_builder *b, const cpu_contraction *c, const ir_op *w, int k_dim, const ir_op *op,
+                          bool *transposed, ir_value **out) {
+  enum { PAGE = 1024, PAD_BYTES = 64 }; /* rows that far apart fall on the same cache sets */
+  tile_unfold u;
+  TSR_TRY(tile_unfold_get(w, &u));
+  u.size[k_dim - UNFOLD_ROW] = c->to - c->from;
+  *transposed = runs_along_rows(&u, w->operands[0]->type);
+  const tsr_dtype t = w->operands[0]->type->dtype;
+  ir_type type = {.kind = IR_T_SHARED, .dtype = t, .rank = 2, .dims = {u.size[*transposed], u.size[!*transposed]}};
+  const int64_t bytes = (int64_t)tsr_dtype_size(t);
+  if (type.dims[1] * bytes % PAGE == 0) type.pad = PAD_BYTES / bytes;
+  TSR_TRY(cpu_new_tile(l, b, op, &type, op->scratch, scratch_end(op), out));
+  return cpu_unfold(l, b, w, *out, *transposed);
+}
+
+/* One side of the product, all of its k; *transposed: it lies the other way than it says. */
+static tsr_status whole_side(lower *l, ir_builder *b, const cpu_contraction *c, const ir_op *op, contract_role side,
+                             bool *transposed, ir_value **out) {
+  ir_op *w = side == CONTRACT_A ? c->window_a : c->window_b;
+  const int k_dim = side == CONTRACT_A ? c->k_dim_a : c->k_dim_b;
+  *transposed = false;
+  return w->def->code == T_UNFOLD ? collect(l, b, c, w, k_dim, op, transposed, out)
+                                  : whole_window(l, b, c, w, k_dim, out);
+}
+
 /* sum = the product. */
-static tsr_status product(lower *l, ir_builder *b, const cpu_contraction *c, ir_value *sum) {
+static tsr_status product(lower *l, ir_builder *b, const cpu_contraction *c, const ir_op *op, ir_value *sum) {
   static const char *const policy[] = {"policy", NULL};
   ir_value *x, *y;
-  TSR_TRY(whole_window(l, b, c, c->window_a, c->k_dim_a, &x));
-  TSR_TRY(whole_window(l, b, c, c->window_b, c->k_dim_b, &y));
+  bool transposed[2];
+  TSR_TRY(whole_side(l, b, c, op, CONTRACT_A, &transposed[0], &x));
+  TSR_TRY(whole_side(l, b, c, op, CONTRACT_B, &transposed[1], &y));
   ir_op *m = cpu_call(l, b, "matmul", 3, (ir_value *[]){sum, x, y});
-  if (!m || !ir_set_attr(m, "transpose_a", ir_attr_bool(l->m, c->transpose_a)) ||
-      !ir_set_attr(m, "transpose_b", ir_attr_bool(l->m, c->transpose_b)) || !cpu_copy_attrs(m, c->attrs, policy) ||
-      !ir_set_attr(m, "k", ir_attr_int(l->m, c->step)))
+  if (!m || !ir_set_attr(m, "transpose_a", ir_attr_bool(l->m, c->transpose_a != transposed[0])) ||
+      !ir_set_attr(m, "transpose_b", ir_attr_bool(l->m, c->transpose_b != transposed[1])) ||
+      !cpu_copy_attrs(m, c->attrs, policy) || !ir_set_attr(m, "k", ir_attr_int(l->m, c->step)))
     return st_oom();
   return NULL;
 }
@@ -60,7 +114,7 @@ tsr_status cpu_lower_contraction(lower *l, ir_builder *b, const cpu_contraction 
   } else {
     TSR_TRY(cpu_tile_for(l, b, r));
   }
-  return product(l, b, c, cpu_at(r));
+  return product(l, b, c, r->def, cpu_at(r));
 }
 
 /* ---- tessera.tile.contract ------------------------------------------------------------------------------------- */
@@ -126,7 +180,7 @@ tsr_status cpu_lower_contract(lower *l, ir_builder *b, ir_op *op) {
   const bool in_place = fits_output(&c, op);
   if (in_place) sum = cpu_at(c.v[CONTRACT_OUT][0]);
   else TSR_TRY(cpu_new_tile(l, b, op, &t, op->scratch, scratch_end(op), &sum));
-  TSR_TRY(product(l, b, &p, sum));
+  TSR_TRY(product(l, b, &p, op, sum));
   for (int i = 0; i < n; i++) {
     if (i >= n_out) TSR_TRY(cpu_tile_for(l, b, op->results[i - n_out]));
     if (!tile_contract_gives_argument(c.epilogue, i, 0))

@@ -12,6 +12,7 @@
 #include "core/emit/cpu/code.h"
 #include "core/ir/target/target.h"
 #include "core/ir/tile/tile.h"
+#include "core/ir/tile/unfold.h"
 #include "core/passes/cpu/lower.h"
 #include "core/passes/cpu/patterns.h"
 #include "core/passes/target/program.h"
@@ -361,6 +362,7 @@ static tsr_status lower_op(lower *l, ir_builder *b, ir_op *op) {
   if (ir_is_scalar(op)) return cpu_copy_op(l, b, op);
   switch (op->def->code) {
   case T_BLOCK_ID: case T_CONST: case T_VIEW: case T_WINDOW: return cpu_copy_op(l, b, op);
+  case T_UNFOLD: return NULL; /* whoever reads it says where to */
   case T_ALLOC:
     if (!op->results[0]->n_uses) return NULL;
     return cpu_tile_for(l, b, op->results[0]);
@@ -373,7 +375,9 @@ static tsr_status lower_op(lower *l, ir_builder *b, ir_op *op) {
   case T_STORE:
     if (op->data == op) return NULL;
     return cpu_call2(l, b, "copy", at(op->operands[1]), at(op->operands[0])) ? NULL : st_oom();
-  case T_COPY: return cpu_call2(l, b, "copy", at(op->operands[1]), at(op->operands[0])) ? NULL : st_oom();
+  case T_COPY:
+    if (tile_is_unfold(op->operands[0])) return cpu_unfold(l, b, op->operands[0]->def, at(op->operands[1]), false);
+    return cpu_call2(l, b, "copy", at(op->operands[1]), at(op->operands[0])) ? NULL : st_oom();
   case T_WAIT: case T_BARRIER: return NULL; /* a block is one thread here */
   case T_FILL: {
     if (cpu_fill_is_implied(op)) return NULL;

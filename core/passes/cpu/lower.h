@@ -42,6 +42,9 @@ struct cpu_contraction;
 tsr_status cpu_lower_contraction(lower *l, ir_builder *b, const struct cpu_contraction *c, ir_value *sum);
 tsr_status cpu_lower_contract(lower *l, ir_builder *b, ir_op *op);
 
+/* Fills the tile with an unfold's elements, from where its indices are; transposed: it lies the other way. */
+tsr_status cpu_unfold(lower *l, ir_builder *b, const ir_op *unfold, ir_value *tile, bool transposed);
+
 /* tessera.tile.row, by one call of a reduction kernel (cpu/row.c). */
 tsr_status cpu_lower_row(lower *l, ir_builder *b, ir_op *op);
 /* Where a reduction kernel may write v at once: the memory of its store, else a tile. */

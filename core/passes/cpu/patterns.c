@@ -5,6 +5,7 @@
 #include "core/emit/cpu/check.h"
 #include "core/emit/cpu/code.h"
 #include "core/ir/tile/tile.h"
+#include "core/ir/tile/unfold.h"
 #include "core/passes/cpu/reduction_kernels.h"
 
 static bool inside(const ir_op *op, const ir_op *loop) {
@@ -16,6 +17,7 @@ static bool inside(const ir_op *op, const ir_op *loop) {
 /* The steps' windows meet, and end where the whole one does. */
 static bool reaches_end(const ir_op *w, int k_dim, const cpu_contraction *c) {
   int64_t sizes[TSR_MAX_RANK] = {0};
+  if (w->def->code == T_UNFOLD) return true; /* it is all of k */
   ir_get_ints(w, "sizes", sizes, TSR_MAX_RANK);
   if (sizes[k_dim] != c->step) return false;
   return w->operands[0]->type->dims[k_dim] == c->to || (c->to - c->from) % c->step == 0;
@@ -30,9 +32,25 @@ static bool known_range(const cpu_contraction *c) {
   return c->step >= 1 && c->to > c->from && !__builtin_sub_overflow(c->to, c->from, &depth);
 }
 
+/* A tile of all of k is collected before the product, if it isn't too large to stay in a cache. */
+static bool take_unfold(const tile_contract *c, contract_role side, const cpu_contraction *range, ir_op **window,
+                        int *k_dim) {
+  enum { MOST_BYTES = 4 << 20 };
+  tile_unfold u;
+  tsr_status st = tile_unfold_get(c->v[side][0]->def, &u);
+  const bool bad = st != NULL;
+  tsr_status_free(st);
+  *window = c->v[side][0]->def;
+  *k_dim = tile_contract_k_offset(c, side, 0);
+  const int64_t across = side == CONTRACT_A ? c->m : c->n_, k = range->to - range->from;
+  return !bad && !c->counter && range->from == 0 && k == tile_unfold_extent(&u, *k_dim) &&
+         across * k * (int64_t)tsr_dtype_size(c->staged[side]) <= MOST_BYTES;
+}
+
 /* One window whose elements are multiplied as they are, all of them. */
 static bool take_side(const tile_contract *c, contract_role side, const cpu_contraction *range, ir_op **window,
                       int *k_dim) {
+  if (tile_is_unfold(c->v[side][0])) return take_unfold(c, side, range, window, k_dim);
   if (!tile_contract_is_plain(c, side)) return false;
   *window = c->v[side][0]->def;
   *k_dim = tile_contract_k_offset(c, side, 0);
@@ -130,7 +148,8 @@ ir_value *cpu_store_target(const ir_value *v, ir_op **store) {
 }
 
 const ir_value *cpu_memory_of(const ir_value *v) {
-  while (v->def && (v->def->def->code == T_WINDOW || v->def->def->code == T_VIEW)) v = v->def->operands[0];
+  while (v->def && (v->def->def->code == T_WINDOW || v->def->def->code == T_VIEW || v->def->def->code == T_UNFOLD))
+    v = v->def->operands[0];
   return v;
 }
 

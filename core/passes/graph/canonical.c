@@ -4,6 +4,7 @@
 #include "core/base/dtype.h"
 #include "core/ir/graph/ops.h"
 #include "core/ir/kernel_family.h"
+#include "core/passes/graph/fold_columns.h"
 #include "core/passes/graph/views.h"
 
 /* ---- reductions ------------------------------------------------------------------------------------------------ */
@@ -129,6 +130,7 @@ tsr_status graph_canonicalize(ir_op *func, const pass_options *opts) {
     }
   }
   if (pass_enabled(opts, "fusion", "fold_batch")) TSR_TRY(graph_fold_batch(func, opts));
+  if (pass_enabled(opts, "fusion", "fold_columns")) TSR_TRY(graph_fold_columns(func, opts));
   ir_dce(func);
   return graph_hoist_views(func, opts);
 }

@@ -29,10 +29,17 @@ static const char *refused(const ir_op *op) {
   return in_memory(a) || graph_view_is_free(a) ? NULL : "the rows would have to be copied";
 }
 
+/* One matrix of windows for each entry of the batch. */
+static bool is_batch_of_windows(const ir_op *op) {
+  if (!graph_is_kind(op, GRAPH_WINDOWS)) return false;
+  const graph_windows w = graph_windows_get(op);
+  return w.n[0] == 1 && w.step[0][0] == 1;
+}
+
 /* The value of type [rows, n] whose reshape v is, else a reshape of v. */
 static ir_value *folded(ir_builder *b, ir_value *v, int64_t rows, int64_t n) {
-  const ir_op *d = v->def;
-  if (graph_reshapes(d)) {
+  if (is_batch_of_windows(v->def)) return graph_windows_flat(b, v->def);
+  for (const ir_op *d = v->def; graph_reshapes(d); d = d->operands[0]->def) {
     const ir_type *t = d->operands[0]->type;
     if (t->rank == 2 && t->dims[0] == rows && t->dims[1] == n) return d->operands[0];
   }
@@ -91,12 +98,20 @@ static bool reads_folded(const ir_op *op) {
   return false;
 }
 
+/* Does op split the rows of a folded result further? */
+static bool splits_folded(const ir_op *op) {
+  if (!graph_reshapes(op) || !reads_folded(op)) return false;
+  const ir_type *from = op->operands[0]->type, *to = op->results[0]->type;
+  return to->rank > 2 && to->dims[to->rank - 1] == from->dims[from->rank - 1];
+}
+
 tsr_status graph_fold_batch(ir_op *func, const pass_options *opts) {
   for (ir_op *op = func->regions[0]->first; op; op = op->next) op->scratch = 0;
   for (ir_op *op = func->regions[0]->first, *next; op; op = next) {
     next = op->next;
     ir_settle(op);
     bool product = graph_is_kind(op, GRAPH_CONTRACTION);
+    op->scratch = splits_folded(op);
     if (op->n_results != 1 || !known(op->results[0]->type) || op->results[0]->type->rank < 3) continue;
     if (product ? !one_matrix(op->operands[1]->type) || !known(op->operands[0]->type)
                 : !reads_folded(op) || !follows(op, op->results[0]->type))

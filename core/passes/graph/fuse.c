@@ -52,6 +52,7 @@ static sched_family family_of(const ir_op *op) {
   case GRAPH_COPY: return FAMILY_COPY;
   case GRAPH_GATHER: return FAMILY_GATHER;
   case GRAPH_SCATTER: return FAMILY_SCATTER;
+  case GRAPH_WINDOWS: return FAMILY_WINDOWS;
   case GRAPH_CUSTOM: return FAMILY_CUSTOM;
   case GRAPH_ROUTINE: return FAMILY_ROUTINE;
   case GRAPH_ATTENTION: return FAMILY_ATTENTION;
@@ -279,6 +280,12 @@ static bool repeats_matrix(const ir_op *view) {
   return false;
 }
 
+/* The product's operand has none of its batch dimensions, or all of them. */
+static bool has_batch(const ir_op *product, const ir_type *t) {
+  const ir_type *all = product->results[0]->type;
+  return t->rank == 2 || (t->rank == all->rank && !memcmp(t->dims, all->dims, sizeof *t->dims * (size_t)(t->rank - 2)));
+}
+
 /* Notes on each op, in one walk from the end: is its result a product's operand, as it is or through what may be fused
  * before the product (casts, signs, factors); must its elements lie in order for an output, an alias or a custom op, or
  * in any order that views leave? */
@@ -298,6 +305,7 @@ static void note_users(graph_groups *g) {
       for (int k = 0; k < user->n_operands && alone; k++)
         alone = user->operands[k] == user->operands[i] || ir_type_count(user->operands[k]->type) == 1;
       g->notes[d->scratch].feeds_product |= product || alone;
+      g->notes[d->scratch].products += product && has_batch(user, user->operands[i]->type);
       g->notes[d->scratch].needs_order |= order;
       g->notes[d->scratch].needs_tensor |= tensor;
     }
@@ -337,6 +345,19 @@ static void visit_view(graph_groups *g, ir_op *op, const pass_options *opts) {
   else g->notes[op->scratch].views = (uint8_t)n, fuse_order_append(&g->order, node_of(g, (int)op->scratch));
 }
 
+/* Windows that products alone read are no tensor: a product reads the image through them. */
+static bool visit_windows(graph_groups *g, ir_op *op, const pass_options *opts) {
+  const char *why = !pass_enabled(opts, "fusion", fuse_rule_names[FUSE_VIEW]) ? "switched off"
+                    : g->notes[op->scratch].products < op->results[0]->n_uses
+                        ? "something else than a product reads them"
+                        : NULL;
+  trace_add(opts->trace, "fuse", fuse_rule_names[FUSE_VIEW], op, !why, "%s",
+            why ? why : "a product reads the image through them");
+  if (why) return false;
+  fuse_order_append(&g->order, node_of(g, (int)op->scratch));
+  return true;
+}
+
 static void visit(graph_groups *g, ir_op *op, const pass_options *opts) {
   int at = (int)op->scratch;
   bool row_view = is_row_view(g, op), index = graph_is_kind(op, GRAPH_INDEX) && !g->notes[at].needs_tensor;
@@ -348,6 +369,7 @@ static void visit(graph_groups *g, ir_op *op, const pass_options *opts) {
     visit_view(g, op, opts);
     return;
   }
+  if (graph_is_kind(op, GRAPH_WINDOWS) && visit_windows(g, op, opts)) return;
   int id = new_group(g, op);
   for (int i = 0; i < op->n_operands; i++) try_merge(g, op, op->operands[i], opts);
   if (!row_view || g->v[id].head != at || g->next[at] >= 0) return;

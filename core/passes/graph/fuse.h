@@ -46,6 +46,7 @@ typedef struct graph_groups {
   struct fuse_note {
     bool feeds_product, needs_order, needs_tensor;
     uint8_t views;
+    int products; /* how often its result is a product's operand as it is, not repeated along its batch */
   } *notes; /* per op, see graph/fuse.c */
   int64_t epoch;
   fuse_order order; /* of groups, then of ops without one: n_ops + index */

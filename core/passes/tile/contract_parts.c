@@ -31,7 +31,7 @@ ir_value *contract_window(expansion *e, contract_role role, int i, ir_value *k, 
   if (one) sizes[m] = 1;
   if (one && row && !(operands[1 + m] = further(e, operands[1 + m], contract_number(e, row)))) return NULL;
   ir_op *n = ir_op_new(&e->b, w->def, w->n_operands, operands, 1, one ? NULL : &t, 0);
-  if (!n || !ir_set_attr(n, "sizes", ir_attr_ints(e->m, sizes, rank))) return NULL;
+  if (!n || !ir_attrs_copy(n, w) || !ir_set_attr(n, "sizes", ir_attr_ints(e->m, sizes, rank))) return NULL;
   tsr_status st = one ? n->def->infer(n, &n->results[0]->type) : NULL;
   return st ? ir_refuse(e->m, st), NULL : n->results[0];
 }

@@ -9,6 +9,7 @@ typedef struct expansion {
   ir_op *op;
   tile_contract c;
   ir_builder b;
+  bool copies_unfolded; /* a copy collects them */
   const char *refused; /* why nothing takes it; NULL: nobody was asked */
 } expansion;
 

@@ -6,6 +6,7 @@
 #include "core/base/dtype.h"
 #include "core/ir/tile/contract.h"
 #include "core/passes/tile/contraction.h"
+#include "core/passes/tile/unfold.h"
 
 /* A side's space: the batch dimensions of the result, then the operand's own two. */
 /* A side's space: the batch dimensions of the result, then the operand's own two; t0 x t1 of its m or k, k or n a tile.
@@ -97,9 +98,19 @@ static tsr_status computed_side(kb_kernel *k, contract *c, const mm_operand *s, 
   return ir_set_attr(c->op, is_b ? "b_type" : "a_type", ir_attr_str(k->m, type)) ? NULL : st_oom();
 }
 
+/* The side's elements are those of an image, wherever the windows have them. */
+static tsr_status unfolded_side(kb_kernel *k, contract *c, const mm_operand *s, ir_block *region) {
+  ir_value *v, *x = ir_block_arg(k->m, region, ir_type_scalar(k->m, s->orig->dtype), NULL);
+  TSR_TRY(kb_unfold(k, s->value->def, &s->s, &v));
+  note_map(c, region == c->op->regions[1] ? CONTRACT_B : CONTRACT_A, s->transpose);
+  ir_builder r = ir_at_end(k->m, region);
+  return x && ir_add_operand(c->op, v) && ir_build0(&r, "tessera.tile.yield", 1, &x) ? NULL : st_oom();
+}
+
 static tsr_status operand_side(kb_kernel *k, contract *c, const contraction *x, mm_operand *s, ir_block *region) {
   const ir_value *from;
   tsr_dtype to;
+  if (graph_is_kind(s->value->def, GRAPH_WINDOWS)) return unfolded_side(k, c, s, region);
   return copy_converts(k, s->value, &from, &to)
              ? plain_side(k, c, s, from, to, region)
              : computed_side(k, c, s, region, x->by_rows ? x->g.accum : s->value->type->dtype);

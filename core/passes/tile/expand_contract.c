@@ -8,11 +8,13 @@
 #include "core/passes/tile/contract_parts.h"
 #include "core/passes/tile/fuse_maps.h"
 #include "core/passes/tile/region_map.h"
+#include "core/passes/tile/unfold.h"
 
 /* ---- the loop -------------------------------------------------------------------------------------------------- */
 
 /* The prologue only hands elements on, and each of the tile is one of the window: a copy, which converts, does it. */
 static bool is_copied(const expansion *e, int side) {
+  if (tile_is_unfold(e->c.v[side][0])) return false;
   const ir_type *t = e->c.v[side][0]->type;
   const int64_t across = side ? e->c.n_ : e->c.m;
   return e->c.n[side] == 1 && tile_contract_gives_argument(e->c.prologue[side], 0, 0) &&
@@ -53,8 +55,17 @@ static tsr_status compute_side(expansion *e, int side, ir_value *k, ir_value *sh
   return map && ir_build0(&e->b, "tessera.tile.store", 2, (ir_value *[]){map->results[0], shared}) ? NULL : st_oom();
 }
 
+/* The elements of an unfolded side at k, into its tile. */
+static tsr_status gather_side(expansion *e, int side, ir_value *k, ir_value *shared) {
+  ir_value *v = contract_window(e, (contract_role)side, 0, k, -1);
+  if (e->copies_unfolded)
+    return v && ir_build0(&e->b, "tessera.tile.copy", 2, (ir_value *[]){v, shared}) ? NULL : st_oom();
+  return v && unfold_gather(&e->b, v->def, v->def->operands + 1, NULL, shared) ? NULL : st_oom();
+}
+
 static tsr_status stage_side(expansion *e, int side, ir_value *k, ir_value *shared, ir_value **out) {
   *out = shared;
+  if (tile_is_unfold(e->c.v[side][0])) return gather_side(e, side, k, shared);
   if (shared && !is_copied(e, side)) return compute_side(e, side, k, shared);
   ir_value *w = contract_window(e, (contract_role)side, 0, k, -1);
   if (!w) return st_oom();
@@ -142,8 +153,9 @@ static tsr_status sum_alone(expansion *e, ir_value **sum) {
   return NULL;
 }
 
-static tsr_status expand(ir_op *op, tile_takes takes, const char *why) {
-  expansion e = {.m = op->module, .op = op, .b = ir_before(op), .refused = why};
+static tsr_status expand(ir_op *op, tile_takes takes, const tsr_caps *caps, const char *why) {
+  expansion e = {.m = op->module, .op = op, .b = ir_before(op), .refused = why,
+                 .copies_unfolded = caps && caps->dialect == DIALECT_CPU};
   movable late = {0};
   ir_value *sum = NULL, *results[TILE_CONTRACT_MOST];
   TSR_TRY(tile_contract_get(op, &e.c));
@@ -176,7 +188,7 @@ static tsr_status expand_in(ir_block *b, selection *s) {
     const char *why = NULL;
     const tile_takes takes = s->takes ? s->takes(o, s->caps, &why) : TAKES_NOTHING;
     if (takes == TAKES_ALL) continue;
-    TSR_TRY(expand(o, takes, why));
+    TSR_TRY(expand(o, takes, s->caps, why));
     s->changed = true;
   }
   return NULL;

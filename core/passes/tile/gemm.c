@@ -14,7 +14,7 @@ static tsr_status side_leaves(kb_kernel *k, ir_value *v, int rank, kb_stride_row
   kb_node *n = kb_node_of(k, v);
   if (!n) return st_oom();
   if (n->is_mem) kb_rows_add(rows, &n->m, FORM_FULL, rank);
-  if (n->is_mem || n->is_imm || !v->def) return NULL;
+  if (n->is_mem || n->is_imm || !v->def || graph_is_kind(v->def, GRAPH_WINDOWS)) return NULL;
   for (int i = 0; i < v->def->n_operands; i++) TSR_TRY(side_leaves(k, v->def->operands[i], rank, rows));
   return NULL;
 }
@@ -25,7 +25,7 @@ static tsr_status all_leaves(kb_kernel *k, contraction *x, kb_stride_rows *rows)
   TSR_TRY(side_leaves(k, x->a.value, rank, rows));
   TSR_TRY(side_leaves(k, x->b.value, rank, rows));
   for (const ir_op *o = k->src->regions[0]->first; o; o = o->next)
-    for (int i = 0; i < o->n_operands && o != x->op; i++) {
+    for (int i = 0; i < o->n_operands && o != x->op && !graph_is_kind(o, GRAPH_WINDOWS); i++) {
       kb_node *n = kb_node_of(k, o->operands[i]);
       if (!n) return st_oom();
       if (n->is_mem) kb_rows_add(rows, &n->m, FORM_FULL, rank);
@@ -35,6 +35,16 @@ static tsr_status all_leaves(kb_kernel *k, contraction *x, kb_stride_rows *rows)
   ir_type_strides(x->orig, out.strides);
   kb_rows_add(rows, &out, FORM_FULL, rank);
   return NULL;
+}
+
+/* The CPU collects all of k of an operand that is windows over an image: into a tile that stays in a cache. */
+static void bound_collected(contraction *x) {
+  enum { BYTES = 1 << 20, STEP = 16, LEAST = 32 };
+  const bool a = graph_is_kind(x->a.value->def, GRAPH_WINDOWS), b = graph_is_kind(x->b.value->def, GRAPH_WINDOWS);
+  const int64_t bytes = (int64_t)tsr_dtype_size(x->a.value->type->dtype) * max64(1, x->g.k),
+                most = max64(LEAST, BYTES / bytes / STEP * STEP);
+  if (a) x->bm = min64(x->bm, most);
+  if (b) x->bn = min64(x->bn, most);
 }
 
 static void choose_tile(kb_kernel *k, contraction *x) {
@@ -58,6 +68,7 @@ static void choose_tile(kb_kernel *k, contraction *x) {
   x->bm = asked ? tile[0] : min64(tile[0], round_up(x->g.m > 0 ? x->g.m : 1, step_of(k)));
   x->bn = asked ? tile[1] : min64(tile[1], round_up(x->g.n > 0 ? x->g.n : 1, step_of(k)));
   x->bk = asked ? tile[2] : min64(tile[2], round_up(x->g.k > 0 ? x->g.k : 1, step_of(k)));
+  if (k->opts->caps->dialect == DIALECT_CPU) bound_collected(x);
 }
 
 static tsr_status sum_parts(kb_kernel *k, contraction *x, ir_value **acc) {
@@ -107,6 +118,7 @@ static tsr_status prepare(kb_kernel *k, contraction *x) {
 static bool is_gemv(const kb_kernel *k, const contraction *x) {
   enum { MOST_ROWS = 4 };
   const tsr_dtype a = x->a.value->type->dtype, b = x->b.value->type->dtype;
+  if (graph_is_kind(x->a.value->def, GRAPH_WINDOWS) || graph_is_kind(x->b.value->def, GRAPH_WINDOWS)) return false;
   return !sched_path_of(&k->params)->has_tiles && k->split != SPLIT_SUM && !k->stream_k &&
          x->g.m >= 1 && x->g.m <= MOST_ROWS && kb_compute(a) == x->g.accum && kb_compute(b) == x->g.accum;
 }

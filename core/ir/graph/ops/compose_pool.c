@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "core/base/int_math.h"
-#include "core/ir/graph/ops/compose.h"
-#include "core/ir/graph/ops/window.h"
+#include "core/ir/graph/ops/compose_window.h"
 
 enum { MOST_ELEMENTS = 27 }; /* of a window that one kernel reads: each is an argument of it */
 
@@ -62,54 +61,13 @@ static bool is_reduction(const image_window *w, bool axes[TSR_MAX_RANK]) {
 
 /* ---- windows ----------------------------------------------------------------------------------------------------- */
 
-/* x and what the windows reach beyond it. */
-static ir_value *surrounded(ir_builder *b, ir_value *x, const image_window *w, double value) {
-  int64_t low[TSR_MAX_RANK] = {0}, high[TSR_MAX_RANK] = {0};
-  for (int i = 0; i < w->n; i++) {
-    const window_axis *a = &w->a[i];
-    low[a->axis] = a->low;
-    high[a->axis] = max64(0, (a->out - 1) * a->stride + window_span(a) - a->low - a->n);
-  }
-  return compose_pad(b, x, low, high, value);
-}
-
-/* Element t[i] along each axis of every window, of an image that is surrounded. */
-static ir_value *element(ir_builder *b, ir_value *x, const image_window *w, const int64_t *t) {
-  int64_t starts[TSR_MAX_RANK] = {0}, sizes[TSR_MAX_RANK], strides[TSR_MAX_RANK];
-  if (!x) return NULL;
-  for (int i = 0; i < x->type->rank; i++) sizes[i] = x->type->dims[i], strides[i] = 1;
-  for (int i = 0; i < w->n; i++) {
-    const window_axis *a = &w->a[i];
-    starts[a->axis] = t[i] * a->dilation, sizes[a->axis] = a->out, strides[a->axis] = a->stride;
-  }
-  return compose_take(b, x, starts, sizes, strides);
-}
-
-/* The next element of a window; false behind the last. */
-static bool next(const image_window *w, int64_t *t) {
-  for (int i = w->n - 1; i >= 0; i--) {
-    if (++t[i] < w->a[i].kernel) return true;
-    t[i] = 0;
-  }
-  return false;
-}
-
 /* Op c over the elements of each window, as numbers of type t. */
 static ir_value *over_elements(ir_builder *b, graph_code c, ir_value *x, const image_window *w, tsr_dtype t) {
   int64_t at[WINDOW_AXES] = {0};
   ir_value *sum = NULL;
-  do sum = compose_join(b, c, sum, graph_cast(b, element(b, x, w, at), t));
-  while (!b->failed && next(w, at));
+  do sum = compose_join(b, c, sum, graph_cast(b, window_element(b, x, w, at), t));
+  while (!b->failed && window_next(w, at));
   return sum;
-}
-
-/* The n places from `start` on along an axis, `stride` apart. */
-static ir_value *part(ir_builder *b, ir_value *x, int axis, int64_t start, int64_t n, int64_t stride) {
-  int64_t starts[TSR_MAX_RANK] = {0}, sizes[TSR_MAX_RANK], strides[TSR_MAX_RANK];
-  if (!x) return NULL;
-  for (int i = 0; i < x->type->rank; i++) sizes[i] = x->type->dims[i], strides[i] = 1;
-  starts[axis] = start, sizes[axis] = n, strides[axis] = stride;
-  return compose_take(b, x, starts, sizes, strides);
 }
 
 /* The same along one axis: from sums over 1, 2, 4, .. neighbours those that the kernel's binary digits name. */
@@ -132,15 +90,16 @@ static ir_value *by_doubling(ir_builder *b, graph_code c, ir_value *x, const win
     if (a->kernel & n) {
       z->of[z->n_parts] = z->n - 1;
       z->from[z->n_parts] = got * a->dilation;
-      sum = compose_join(b, c, sum, part(b, x, a->axis, got * a->dilation, z->places, 1));
+      sum = compose_join(b, c, sum, window_part(b, x, a->axis, got * a->dilation, z->places, 1));
       z->sum[z->n_parts++] = sum;
       got += n;
     }
     if (2 * n > a->kernel) break;
     length -= n * a->dilation;
-    x = graph_op2(b, c, part(b, x, a->axis, 0, length, 1), part(b, x, a->axis, n * a->dilation, length, 1));
+    x = graph_op2(b, c, window_part(b, x, a->axis, 0, length, 1),
+                  window_part(b, x, a->axis, n * a->dilation, length, 1));
   }
-  return part(b, sum, a->axis, 0, a->out, a->stride);
+  return window_part(b, sum, a->axis, 0, a->out, a->stride);
 }
 
 /* The last axis alone, and the others. */
@@ -156,29 +115,11 @@ static ir_value *over_windows(ir_builder *b, graph_code c, ir_value *x, const im
   const bool few = window_size(w) <= MOST_ELEMENTS;
   if (few || w->n == 1) {
     doubling z;
-    x = surrounded(b, x, w, beyond);
+    x = window_surround(b, x, w, beyond);
     return few ? over_elements(b, c, x, w, t) : by_doubling(b, c, graph_cast(b, x, t), &w->a[0], &z);
   }
   image_window rest, one = last_axis(w, &rest);
   return over_windows(b, c, over_windows(b, c, x, &one, t, beyond), &rest, t, beyond);
-}
-
-/* Puts stride - 1 zeros behind each element of g along the axes of w. */
-static ir_value *with_zeros(ir_builder *b, ir_value *g, const image_window *w) {
-  int64_t split[TSR_MAX_RANK], dims[TSR_MAX_RANK], low[TSR_MAX_RANK] = {0}, high[TSR_MAX_RANK] = {0};
-  int rank = 0;
-  for (int d = 0; g && d < g->type->rank; d++) {
-    int64_t stride = 1;
-    for (int i = 0; i < w->n; i++)
-      if (w->a[i].axis == d) stride = w->a[i].stride;
-    split[rank++] = g->type->dims[d];
-    dims[d] = g->type->dims[d] * stride;
-    if (stride > 1) split[rank] = 1, high[rank++] = stride - 1;
-  }
-  if (!g || rank == g->type->rank) return g;
-  const int outer = g->type->rank;
-  g = compose_pad(b, graph_reshape(b, g, rank, split), low, high, 0);
-  return g ? graph_reshape(b, g, outer, dims) : NULL;
 }
 
 /* What w's windows did, backwards: windows at every place of the image, and g spread so that their elements are those
@@ -187,13 +128,13 @@ static image_window backward(ir_builder *b, const image_window *w, ir_value **g,
   image_window back = *w;
   for (int k = 0; k < n; k++) {
     int64_t low[TSR_MAX_RANK] = {0}, high[TSR_MAX_RANK] = {0};
-    g[k] = with_zeros(b, g[k], w);
+    g[k] = window_dilate(b, g[k], w);
     for (int i = 0; i < w->n && g[k]; i++) {
       const window_axis *a = &w->a[i];
       const int64_t length = a->out * a->stride, left = a->n + a->low - length;
       low[a->axis] = window_span(a) - 1 - a->low;
       if (left >= 0) high[a->axis] = left;
-      else g[k] = part(b, g[k], a->axis, 0, length + left, 1); /* zeros at its end */
+      else g[k] = window_part(b, g[k], a->axis, 0, length + left, 1); /* zeros at its end */
     }
     g[k] = compose_pad(b, g[k], low, high, 0);
   }
@@ -246,13 +187,13 @@ static ir_value *share_by_doubling(ir_builder *b, ir_value *x, ir_value *g, cons
   const window_axis *a = &w->a[0];
   doubling z;
   ir_value *of[32] = {NULL};
-  by_doubling(b, G_MAX, surrounded(b, x, w, lowest(x->type->dtype)), a, &z);
+  by_doubling(b, G_MAX, window_surround(b, x, w, lowest(x->type->dtype)), a, &z);
   if (b->failed) return NULL;
-  g = part(b, with_zeros(b, g, w), a->axis, 0, z.places, 1);
+  g = window_part(b, window_dilate(b, g, w), a->axis, 0, z.places, 1);
   for (int i = z.n_parts - 1; i >= 0 && !b->failed; i--) {
     ir_value *from = z.level[z.of[i]], *mine = g;
     if (i) {
-      ir_value *last = part(b, from, a->axis, z.from[i], z.places, 1);
+      ir_value *last = window_part(b, from, a->axis, z.from[i], z.places, 1);
       mine = won(b, last, z.sum[i - 1], g, t);
       g = won(b, z.sum[i - 1], last, g, t);
     }
@@ -261,13 +202,13 @@ static ir_value *share_by_doubling(ir_builder *b, ir_value *x, ir_value *g, cons
   for (int i = z.n - 1; i > 0 && !b->failed; i--) {
     const int64_t length = z.level[i]->type->dims[a->axis], below = z.level[i - 1]->type->dims[a->axis];
     const int64_t apart = a->dilation << (i - 1); /* the image may reach further than its windows */
-    ir_value *near = part(b, z.level[i - 1], a->axis, 0, length, 1),
-             *far = part(b, z.level[i - 1], a->axis, apart, length, 1);
+    ir_value *near = window_part(b, z.level[i - 1], a->axis, 0, length, 1),
+             *far = window_part(b, z.level[i - 1], a->axis, apart, length, 1);
     of[i - 1] = add_part(b, of[i - 1], won(b, near, far, of[i], t), a->axis, 0, below);
     of[i - 1] = add_part(b, of[i - 1], won(b, far, near, of[i], t), a->axis, apart, below);
   }
   const int64_t length = z.level[0]->type->dims[a->axis], behind = a->low + a->n - length; /* what no window reaches */
-  ir_value *sum = part(b, of[0], a->axis, a->low, behind > 0 ? length - a->low : a->n, 1);
+  ir_value *sum = window_part(b, of[0], a->axis, a->low, behind > 0 ? length - a->low : a->n, 1);
   return behind > 0 ? add_part(b, NULL, sum, a->axis, 0, a->n) : sum;
 }
 
@@ -282,17 +223,18 @@ static ir_value *share(ir_builder *b, ir_value *x, ir_value *g, const image_wind
     g = y ? share(b, y, g, &rest, t) : NULL;
     return g ? share(b, x, g, &one, t) : NULL;
   }
-  ir_value *y = over_windows(b, G_MAX, x, w, x->type->dtype, least), *wide = surrounded(b, x, w, least);
+  ir_value *y = over_windows(b, G_MAX, x, w, x->type->dtype, least), *wide = window_surround(b, x, w, least);
   ir_value *ties = NULL, *sum = NULL;
-  do ties = compose_join(b, G_ADD, ties, is_largest(b, element(b, wide, w, at), y, graph_number(b, t, 1), t));
-  while (!b->failed && next(w, at));
+  do ties = compose_join(b, G_ADD, ties, is_largest(b, window_element(b, wide, w, at), y, graph_number(b, t, 1), t));
+  while (!b->failed && window_next(w, at));
   ir_value *spread[2] = {y, DIV(g, ties)};
   memset(at, 0, sizeof at);
   const image_window back = backward(b, w, spread, 2);
   do
-    sum = compose_join(b, G_ADD, sum,
-                   is_largest(b, x, element(b, spread[0], &back, at), element(b, spread[1], &back, at), t));
-  while (!b->failed && next(&back, at));
+    sum = compose_join(
+        b, G_ADD, sum,
+        is_largest(b, x, window_element(b, spread[0], &back, at), window_element(b, spread[1], &back, at), t));
+  while (!b->failed && window_next(&back, at));
   return sum;
 }
 

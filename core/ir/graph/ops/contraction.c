@@ -175,16 +175,24 @@ static const ir_opdef rows[] = {
 
 ir_value *compose_product(ir_builder *b, ir_value *x, ir_value *y) { return graph_op2(b, G_MATMUL, x, y); }
 
-ir_value *compose_dots(ir_builder *b, ir_value *x, ir_value *y, tsr_dtype t) {
+static ir_value *oriented(ir_builder *b, ir_value *x, ir_value *y, bool transpose_a, bool transpose_b, tsr_dtype t) {
   ir_op *op = x && y ? ir_op_new(b, graph_def(G_MATMUL), 2, (ir_value *[]){x, y}, 1, NULL, 0) : NULL;
   const bool narrow = op && x->type->dtype != t;
-  if (!op || !graph_orient(op, false, true) ||
+  if (!op || !graph_orient(op, transpose_a, transpose_b) ||
       (narrow && !ir_set_attr(op, "out_dtype", ir_attr_str(b->m, tsr_dtype_name(t)))))
     return b->failed = true, NULL;
   tsr_status st = infer_contraction(op, &op->results[0]->type);
   if (!st) return op->results[0];
   ir_refuse(b->m, st);
   return b->failed = true, NULL;
+}
+
+ir_value *compose_dots(ir_builder *b, ir_value *x, ir_value *y, tsr_dtype t) {
+  return oriented(b, x, y, false, true, t);
+}
+
+ir_value *compose_oriented(ir_builder *b, ir_value *x, ir_value *y, bool transpose_a, bool transpose_b) {
+  return oriented(b, x, y, transpose_a, transpose_b, x ? x->type->dtype : TSR_F32);
 }
 
 const graph_group graph_contraction_ops = {rows, sizeof rows / sizeof *rows};

@@ -33,6 +33,9 @@ typedef struct image_window {
  * then there are no other attributes but the layout. ceil: where the last elements don't fill a window, one more that
  * begins on the image or its low padding. */
 tsr_status window_read(const ir_op *op, const int64_t *kernel, bool ceil, image_window *out);
+/* The window of which op, on the result of a convolution, goes back to the image: its first operand's places are the
+ * windows. The image is as long as these need, or op's output_padding longer, which is less than a stride. */
+tsr_status window_read_back(const ir_op *op, const int64_t *kernel, image_window *out);
 /* How many spatial axes an image of that type has; fails where it is none. */
 tsr_status window_rank(const ir_op *op, const ir_type *image, int *out);
 

@@ -1,0 +1,117 @@
+/* core/ir/tile/unfold.c - see tile/unfold.h: its parts, and which are well formed. */
+#include "core/ir/tile/unfold.h"
+
+#include <string.h>
+
+#include "core/ir/tile/tile.h"
+
+bool tile_is_unfold(const ir_value *v) {
+  return v->def && v->def->def->level == IR_TILE && v->def->def->code == T_UNFOLD;
+}
+
+int tile_unfold_first(const tile_unfold *u, int index) {
+  int n = 0;
+  for (int i = 0; i < index; i++) n += u->n[i];
+  return n;
+}
+
+int64_t tile_unfold_extent(const tile_unfold *u, int index) {
+  int64_t n = 1;
+  const int first = tile_unfold_first(u, index);
+  for (int i = first; i < first + u->n[index]; i++) n *= u->extent[i];
+  return n;
+}
+
+/* Places are computed in 32 bits: how far a digit moves along any dimension. */
+static bool is_near(const tile_unfold *u, int digit) {
+  for (int d = 0; d < u->rank; d++) {
+    const int64_t step = u->step[digit][d] < 0 ? -u->step[digit][d] : u->step[digit][d];
+    if (step > INT32_MAX || u->extent[digit] > INT32_MAX / 8 / (step ? step : 1)) return false;
+  }
+  return true;
+}
+
+static tsr_status read_digits(const ir_op *op, tile_unfold *u) {
+  int64_t counts[UNFOLD_N_INDICES] = {0}, steps[UNFOLD_MOST_DIGITS * TSR_MAX_RANK];
+  int n = 0;
+  if (ir_get_ints(op, "counts", counts, UNFOLD_N_INDICES) != UNFOLD_N_INDICES)
+    return ir_error(op, NULL, "counts must say how many digits batch, row and column have");
+  for (int i = 0; i < UNFOLD_N_INDICES; i++) {
+    if (counts[i] < 0 || counts[i] > UNFOLD_MOST_DIGITS)
+      return ir_error(op, NULL, "counts entry %d is out of range", i);
+    n += u->n[i] = (int)counts[i];
+  }
+  if (n > UNFOLD_MOST_DIGITS || ir_get_ints(op, "extents", u->extent, UNFOLD_MOST_DIGITS) != n)
+    return ir_error(op, NULL, "extents must hold the %d digits that counts says, at most %d", n, UNFOLD_MOST_DIGITS);
+  if (ir_get_ints(op, "steps", steps, UNFOLD_MOST_DIGITS * TSR_MAX_RANK) != n * u->rank)
+    return ir_error(op, NULL, "steps must hold %d numbers for each of %d digits", u->rank, n);
+  for (int i = 0; i < n; i++) {
+    memcpy(u->step[i], steps + i * u->rank, sizeof *steps * (size_t)u->rank);
+    if (u->extent[i] < 1 || !is_near(u, i)) return ir_error(op, NULL, "digit %d is out of range", i);
+  }
+  return NULL;
+}
+
+tsr_status tile_unfold_read(const ir_op *op, const ir_type *view, tile_unfold *u) {
+  *u = (tile_unfold){.rank = view->rank};
+  if (view->kind != IR_T_VIEW) return ir_error(op, NULL, "the image must be a view");
+  if (ir_get_ints(op, "sizes", u->size, 2) != 2 || u->size[0] < 1 || u->size[1] < 1 || u->size[0] > INT32_MAX ||
+      u->size[1] > INT32_MAX)
+    return ir_error(op, NULL, "sizes must be the two extents of the tile");
+  if (ir_get_ints(op, "origin", u->origin, TSR_MAX_RANK) != u->rank)
+    return ir_error(op, NULL, "origin needs one number per dimension of a rank %d view", u->rank);
+  for (int d = 0; d < u->rank; d++)
+    if (u->origin[d] < -INT32_MAX / 8 || u->origin[d] > INT32_MAX / 8)
+      return ir_error(op, NULL, "origin entry %d is out of range", d);
+  TSR_TRY(read_digits(op, u));
+  for (int i = 0; i < UNFOLD_N_INDICES; i++) {
+    int64_t n = 1;
+    const int first = tile_unfold_first(u, i);
+    for (int k = first; k < first + u->n[i]; k++)
+      if (__builtin_mul_overflow(n, u->extent[k], &n) || n > INT32_MAX / 2)
+        return ir_error(op, "split it", "index %d has too many values", i);
+  }
+  return NULL;
+}
+
+tsr_status tile_unfold_get(const ir_op *op, tile_unfold *u) {
+  return tile_unfold_read(op, op->operands[0]->type, u);
+}
+
+bool tile_unfold_set(ir_op *op, const tile_unfold *u) {
+  ir_module *m = op->module;
+  int64_t steps[UNFOLD_MOST_DIGITS * TSR_MAX_RANK], counts[UNFOLD_N_INDICES];
+  int n = 0, s = 0;
+  for (int i = 0; i < UNFOLD_N_INDICES; i++) n += u->n[i], counts[i] = u->n[i];
+  for (int i = 0; i < n; i++)
+    for (int d = 0; d < u->rank; d++) steps[s++] = u->step[i][d];
+  return ir_set_attr(op, "counts", ir_attr_ints(m, counts, UNFOLD_N_INDICES)) &&
+         ir_set_attr(op, "extents", ir_attr_ints(m, u->extent, n)) &&
+         ir_set_attr(op, "steps", ir_attr_ints(m, steps, s)) &&
+         ir_set_attr(op, "origin", ir_attr_ints(m, u->origin, u->rank)) &&
+         ir_set_attr(op, "sizes", ir_attr_ints(m, u->size, 2));
+}
+
+tsr_status tile_infer_unfold(ir_op *op, const ir_type **results) {
+  tile_unfold u;
+  TSR_TRY(tile_unfold_get(op, &u));
+  for (int i = 0; i < UNFOLD_N_INDICES; i++)
+    if (op->operands[1 + i]->type->kind != IR_T_INDEX) return ir_error(op, NULL, "batch, row and column must be index");
+  const ir_type t = {
+      .kind = IR_T_VIEW, .dtype = op->operands[0]->type->dtype, .rank = 2, .dims = {u.size[0], u.size[1]}};
+  return (results[0] = ir_type_get(op->module, &t)) ? NULL : st_oom();
+}
+
+/* It is no memory: other ops would read what lies at the image's place. */
+tsr_status tile_verify_unfold(const ir_op *op) {
+  const ir_value *v = op->results[0];
+  int uses = 0;
+  for (const ir_op *o = op->next; o; o = o->next) {
+    const int code = o->def->level == IR_TILE ? (int)o->def->code : -1;
+    if (code == T_CONTRACT)
+      for (int i = 2; i < o->n_operands; i++) uses += o->operands[i] == v;
+    if (code == T_COPY) uses += o->operands[0] == v && o->operands[1]->type->kind == IR_T_SHARED;
+  }
+  return uses == v->n_uses ? NULL
+                           : ir_error(op, NULL, "is for the contractions and copies into shared tiles behind it");
+}

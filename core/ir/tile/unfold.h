@@ -1,0 +1,37 @@
+/* core/ir/tile/unfold.h - tessera.tile.unfold: the matrices of windows that move over an image, which lie nowhere. An
+ * operand of a tessera.tile.contract, which reads the image through it (convolution without its patches in memory).
+ *
+ *   %v = "tessera.tile.unfold"(view, batch, row, column)
+ *        {counts = [b, r, c], extents = [..], steps = [..], origin = [..], sizes = [m, n]}
+ *
+ * Batch, row and column are split into row-major digits, b, r and c of them, whose extents follow one another in
+ * `extents`. The view's coordinate d is origin[d] plus the sum of digit times step over all digits; `steps` holds a
+ * row of the view's rank for each. Element (i, j) of the result, a tile [m, n], is that of row + i and column + j: 0
+ * beyond the view, and beyond the rows and columns that the extents have. */
+#ifndef CORE_IR_TILE_UNFOLD_H
+#define CORE_IR_TILE_UNFOLD_H
+#include "core/ir/ir.h"
+
+enum { UNFOLD_BATCH, UNFOLD_ROW, UNFOLD_COLUMN, UNFOLD_N_INDICES, UNFOLD_MOST_DIGITS = 2 * TSR_MAX_RANK };
+
+typedef struct tile_unfold {
+  int n[UNFOLD_N_INDICES]; /* digits of batch, row and column */
+  int rank;                /* of the view */
+  int64_t extent[UNFOLD_MOST_DIGITS], step[UNFOLD_MOST_DIGITS][TSR_MAX_RANK], origin[TSR_MAX_RANK];
+  int64_t size[2];
+} tile_unfold;
+
+bool tile_is_unfold(const ir_value *v);
+/* Fails, as the verifier would, on an op that isn't well formed. */
+tsr_status tile_unfold_get(const ir_op *op, tile_unfold *out);
+/* The same of any op with these attributes. */
+tsr_status tile_unfold_read(const ir_op *op, const ir_type *view, tile_unfold *out);
+/* The first digit of an index, and how many values it has. */
+int tile_unfold_first(const tile_unfold *u, int index);
+int64_t tile_unfold_extent(const tile_unfold *u, int index);
+/* The attributes of u; false when out of memory. */
+bool tile_unfold_set(ir_op *op, const tile_unfold *u);
+
+tsr_status tile_infer_unfold(ir_op *op, const ir_type **results);
+tsr_status tile_verify_unfold(const ir_op *op);
+#endif

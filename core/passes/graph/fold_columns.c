@@ -1,0 +1,100 @@
+/* core/passes/graph/fold_columns.c - see graph/fold_columns.h. A convolution's places, columns of its product, become
+ * an image so; what follows stays the product's epilogue. */
+#include "core/passes/graph/fold_columns.h"
+
+#include <string.h>
+
+#include "core/ir/graph/ops.h"
+#include "core/passes/graph/views.h"
+
+static bool same(const ir_type *a, const ir_type *b) {
+  return a->rank == b->rank && !memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank);
+}
+
+/* v is a product or elementwise of one of its shape, a few ops further. */
+static bool is_product(const ir_value *v, int ops) {
+  const ir_op *d = v->def;
+  if (!d || !ops) return false;
+  if (graph_is_kind(d, GRAPH_CONTRACTION)) return true;
+  if (!(d->def->flags & IR_ELEMENTWISE)) return false;
+  for (int i = 0; i < d->n_operands; i++)
+    if (same(d->operands[i]->type, v->type) && is_product(d->operands[i], ops - 1)) return true;
+  return false;
+}
+
+/* The type whose last dimension op, a reshape of a product, splits; NULL: it is none. */
+static const ir_type *split_of(const ir_op *op) {
+  enum { MOST_OPS = 6 };
+  if (!graph_reshapes(op)) return NULL;
+  const ir_type *from = op->operands[0]->type, *to = op->results[0]->type;
+  if (from->rank < 2 || to->rank <= from->rank || !is_product(op->operands[0], MOST_OPS)) return NULL;
+  return memcmp(from->dims, to->dims, sizeof *to->dims * (size_t)(from->rank - 1)) ? NULL : from;
+}
+
+static bool in_memory(const ir_value *v) {
+  return !v->def || graph_is(v->def, G_CONSTANT) || graph_is_alias(v->def) ||
+         !(v->def->def->flags & (IR_ELEMENTWISE | IR_VIEWLIKE));
+}
+
+/* t, which broadcasts to `full`, has one element along all dimensions that are split. */
+static bool is_column(const ir_type *t, const ir_type *full, const ir_type *from) {
+  const int split = full->rank - from->rank + 1;
+  for (int i = 1; i <= split && i <= t->rank; i++)
+    if (t->dims[t->rank - i] != 1) return false;
+  return t->rank >= split;
+}
+
+/* What an operand of shape `full` is on the product's shape, or may be: *out NULL: it has to be reshaped. */
+static bool operand_on(const ir_value *x, const ir_type *full, const ir_type *from, ir_value **out) {
+  *out = NULL;
+  if (!same(x->type, full)) return ir_type_count(x->type) == 1 || (in_memory(x) && is_column(x->type, full, from));
+  if (graph_reshapes(x->def) && same(x->def->operands[0]->type, from)) return *out = x->def->operands[0], true;
+  return in_memory(x);
+}
+
+/* The shape that op, elementwise, can work on instead of its own: that of a product which it reads through a reshape.
+ */
+static const ir_type *work_on(const ir_op *op) {
+  const ir_type *full, *from = NULL;
+  ir_value *on;
+  if (!(op->def->flags & IR_ELEMENTWISE) || op->n_results != 1) return NULL;
+  full = op->results[0]->type;
+  if (ir_type_count(full) == IR_DYNAMIC) return NULL;
+  for (int i = 0; i < op->n_operands && !from; i++)
+    if (same(op->operands[i]->type, full) && op->operands[i]->def) from = split_of(op->operands[i]->def);
+  for (int i = 0; i < op->n_operands && from; i++)
+    if (!operand_on(op->operands[i], full, from, &on)) return NULL;
+  return from;
+}
+
+static ir_value *moved(ir_builder *b, const ir_op *op, const ir_type *from) {
+  const ir_type *full = op->results[0]->type;
+  ir_value *x[3];
+  for (int i = 0; i < op->n_operands; i++) {
+    ir_value *v = op->operands[i];
+    const ir_type *t = v->type;
+    if (!operand_on(v, full, from, &x[i])) return NULL;
+    if (x[i]) continue;
+    if (ir_type_count(t) == 1) x[i] = t->rank ? graph_reshape(b, v, 0, NULL) : v;
+    else x[i] = same(t, full) ? graph_reshape(b, v, from->rank, from->dims)
+                              : graph_reshape(b, v, t->rank - full->rank + from->rank, t->dims);
+    if (!x[i]) return NULL;
+  }
+  ir_value *y = graph_build_like(b, op, x);
+  return y ? graph_reshape(b, y, full->rank, full->dims) : NULL;
+}
+
+tsr_status graph_fold_columns(ir_op *func, const pass_options *opts) {
+  for (ir_op *op = func->regions[0]->first, *next; op; op = next) {
+    next = op->next;
+    ir_settle(op);
+    const ir_type *from = work_on(op);
+    if (!from) continue;
+    trace_add(opts->trace, "fuse", "fold_columns", op, true, "on the product's own shape");
+    ir_builder b = ir_before(op);
+    ir_value *y = moved(&b, op, from);
+    if (!y) return st_oom();
+    graph_replace(op, y);
+  }
+  return NULL;
+}

@@ -1,0 +1,14 @@
+/* core/passes/tile/unfold.h - windows that move over an image (ops of kind GRAPH_WINDOWS) as a tessera.tile.unfold, and
+ * that written out as a gather, whose region computes the image's coordinates. */
+#ifndef CORE_PASSES_TILE_UNFOLD_H
+#define CORE_PASSES_TILE_UNFOLD_H
+#include "core/ir/tile/unfold.h"
+#include "core/passes/tile/build.h"
+
+/* The tile [s->tm, s->tn] at s->at of the windows op, whose operand lies in memory; s: its result's space. */
+tsr_status kb_unfold(kb_kernel *k, const ir_op *op, const kb_space *s, ir_value **out);
+/* Its elements as a fragment of type t or, t being NULL, in the shared tile; at: batch, row and column in place of the
+ * op's own. NULL when out of memory. */
+ir_op *unfold_gather(ir_builder *b, const ir_op *unfold, ir_value *const at[UNFOLD_N_INDICES], const ir_type *t,
+                     ir_value *shared);
+#endif
