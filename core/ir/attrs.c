@@ -50,6 +50,15 @@ ir_attr *ir_attr_ints(ir_module *m, const int64_t *v, int n) {
   return a;
 }
 
+ir_attr *ir_attr_floats(ir_module *m, const double *v, int n) {
+  ir_attr *a = attr_new(m, IR_A_ARRAY);
+  if (!a || !(a->u.array.v = arena_array(&m->arena, ir_attr *, n))) return NULL;
+  a->u.array.n = n;
+  for (int i = 0; i < n; i++)
+    if (!(a->u.array.v[i] = ir_attr_float(m, v[i]))) return NULL;
+  return a;
+}
+
 ir_attr *ir_attr_dense(ir_module *m, const ir_type *t, const void *data, size_t bytes, bool splat) {
   ir_attr *a = attr_new(m, IR_A_DENSE);
   if (!a || !(a->u.dense.data = arena_dup(&m->arena, data, bytes))) return NULL;
@@ -133,6 +142,18 @@ int ir_get_ints(const ir_op *op, const char *name, int64_t *v, int cap) {
   for (int i = 0; i < a->u.array.n; i++) {
     if (a->u.array.v[i]->kind != IR_A_INT) return -1;
     if (i < cap) v[i] = a->u.array.v[i]->u.i;
+  }
+  return a->u.array.n;
+}
+
+int ir_get_floats(const ir_op *op, const char *name, double *v, int cap) {
+  const ir_attr *a = ir_get_attr(op, name);
+  if (!a) return 0;
+  if (a->kind != IR_A_ARRAY) return -1;
+  for (int i = 0; i < a->u.array.n; i++) {
+    const ir_attr *x = a->u.array.v[i];
+    if (x->kind != IR_A_INT && x->kind != IR_A_FLOAT) return -1;
+    if (i < cap) v[i] = x->kind == IR_A_INT ? (double)x->u.i : x->u.f;
   }
   return a->u.array.n;
 }

@@ -306,6 +306,7 @@ ir_attr *ir_attr_float(ir_module *m, double v);
 ir_attr *ir_attr_str(ir_module *m, const char *s);
 ir_attr *ir_attr_type(ir_module *m, const ir_type *t);
 ir_attr *ir_attr_ints(ir_module *m, const int64_t *v, int n);
+ir_attr *ir_attr_floats(ir_module *m, const double *v, int n);
 /* A deep copy owned by m, also of another module's attribute. */
 enum { IR_MOST_ATTRS = 1024 }; /* of an op that others write: each is looked for among all */
 ir_attr *ir_attr_copy(ir_module *m, const ir_attr *a);
@@ -322,6 +323,8 @@ bool ir_get_bool(const ir_op *op, const char *name, bool dflt);
 const char *ir_get_str(const ir_op *op, const char *name, const char *dflt);
 /* Copies up to cap integers, returns how many the attribute has (0 if absent, -1 if not a list of integers). */
 int ir_get_ints(const ir_op *op, const char *name, int64_t *v, int cap);
+/* The same of numbers, integers among them. */
+int ir_get_floats(const ir_op *op, const char *name, double *v, int cap);
 
 /* ---- text ------------------------------------------------------------------------------------------------------ */
 

@@ -64,6 +64,28 @@ tsr_custom_tensor rt_custom_tensor(const ir_type *t) {
   return x;
 }
 
+static bool has_float(const ir_attr *x) {
+  bool has = false;
+  for (int i = 0; i < x->u.array.n; i++) has |= x->u.array.v[i]->kind == IR_A_FLOAT;
+  return has;
+}
+
+/* A list of integers, or of floats where one of them is. */
+static bool list_of(arena *a, const ir_attr *x, tsr_attr *to) {
+  const int n = x->u.array.n;
+  int64_t *ints = arena_array(a, int64_t, n + 1);
+  double *floats = arena_array(a, double, n + 1);
+  if (!ints || !floats) return false;
+  for (int i = 0; i < n; i++) {
+    const ir_attr *v = x->u.array.v[i];
+    if (v->kind == IR_A_FLOAT) floats[i] = v->u.f;
+    else ints[i] = v->u.i, floats[i] = (double)v->u.i;
+  }
+  if (has_float(x)) to->kind = TSR_ATTR_FLOATS, to->floats = floats, to->n_floats = n;
+  else to->kind = TSR_ATTR_INTS, to->ints = ints, to->n_ints = n;
+  return true;
+}
+
 /* False: out of memory. Attributes of other kinds (types, dense) are not passed on. */
 static bool attr_of(arena *a, const ir_named_attr *from, tsr_attr *to) {
   const ir_attr *x = from->attr;
@@ -74,12 +96,7 @@ static bool attr_of(arena *a, const ir_named_attr *from, tsr_attr *to) {
   case IR_A_INT: to->kind = TSR_ATTR_INT, to->i = x->u.i; break;
   case IR_A_FLOAT: to->kind = TSR_ATTR_FLOAT, to->f = x->u.f; break;
   case IR_A_STR: to->kind = TSR_ATTR_STRING, to->s = arena_str(a, x->u.s); return to->name && to->s;
-  default: {
-    int64_t *ints = arena_array(a, int64_t, x->u.array.n + 1);
-    if (!ints) return false;
-    to->kind = TSR_ATTR_INTS, to->ints = ints, to->n_ints = x->u.array.n;
-    for (int i = 0; i < to->n_ints; i++) ints[i] = x->u.array.v[i]->u.i;
-  }
+  default: return list_of(a, x, to) && to->name;
   }
   return to->name;
 }
@@ -88,7 +105,7 @@ static bool passes(const ir_named_attr *a) {
   if (!strcmp(a->name, "callee")) return false;
   if (a->attr->kind != IR_A_ARRAY) return a->attr->kind <= IR_A_STR;
   for (int i = 0; i < a->attr->u.array.n; i++)
-    if (a->attr->u.array.v[i]->kind != IR_A_INT) return false;
+    if (a->attr->u.array.v[i]->kind != IR_A_INT && a->attr->u.array.v[i]->kind != IR_A_FLOAT) return false;
   return true;
 }
 

@@ -139,6 +139,7 @@ static ir_attr *make_attr(ir_module *m, const tsr_attr *a) {
   case TSR_ATTR_FLOAT: return ir_attr_float(m, a->f);
   case TSR_ATTR_BOOL: return ir_attr_bool(m, a->i != 0);
   case TSR_ATTR_STRING: return ir_attr_str(m, a->s);
+  case TSR_ATTR_FLOATS: return ir_attr_floats(m, a->floats, a->n_floats);
   default: return ir_attr_ints(m, a->ints, a->n_ints);
   }
 }
@@ -148,11 +149,14 @@ static tsr_status check_attrs(const tsr_graph *g, const char *op, const tsr_attr
   if (n > IR_MOST_ATTRS) return RT_BAD(g->ctx, op, NULL, "%d attributes; at most %d", n, IR_MOST_ATTRS);
   for (int i = 0; i < n; i++) {
     if (!a[i].name || !*a[i].name) return RT_BAD(g->ctx, op, NULL, "attribute %d has no name", i);
-    TSR_TRY(rt_check_enum(&g->ctx->al, op, "attribute kind", (int64_t)a[i].kind, "int, float, bool, string, ints"));
+    TSR_TRY(rt_check_enum(&g->ctx->al, op, "attribute kind", (int64_t)a[i].kind, "int, float, bool, string, ints, floats"));
     if (a[i].kind == TSR_ATTR_STRING && !a[i].s)
       return RT_BAD(g->ctx, op, NULL, "the string of attribute %s is NULL", a[i].name);
-    if (a[i].kind == TSR_ATTR_INTS && (a[i].n_ints < 0 || (a[i].n_ints && !a[i].ints)))
-      return RT_BAD(g->ctx, op, NULL, "the %d numbers of attribute %s are not there", a[i].n_ints, a[i].name);
+    const bool floats = a[i].kind == TSR_ATTR_FLOATS;
+    const void *list = floats ? (const void *)a[i].floats : a[i].ints;
+    const int n_list = floats ? a[i].n_floats : a[i].n_ints;
+    if ((floats || a[i].kind == TSR_ATTR_INTS) && (n_list < 0 || (n_list && !list)))
+      return RT_BAD(g->ctx, op, NULL, "the %d numbers of attribute %s are not there", n_list, a[i].name);
   }
   return NULL;
 }

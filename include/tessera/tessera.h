@@ -217,7 +217,8 @@ typedef enum tsr_attr_kind {
   TSR_ATTR_FLOAT,
   TSR_ATTR_BOOL,
   TSR_ATTR_STRING,
-  TSR_ATTR_INTS
+  TSR_ATTR_INTS,
+  TSR_ATTR_FLOATS
 } tsr_attr_kind;
 /* An attribute of an op, by the name `tessera ops` lists. */
 typedef struct tsr_attr {
@@ -228,12 +229,15 @@ typedef struct tsr_attr {
   const char *s;
   const int64_t *ints;
   int n_ints;
+  const double *floats;
+  int n_floats;
 } tsr_attr;
 #define TSR_INT(name_, v) {.name = (name_), .kind = TSR_ATTR_INT, .i = (v)}
 #define TSR_FLOAT(name_, v) {.name = (name_), .kind = TSR_ATTR_FLOAT, .f = (v)}
 #define TSR_BOOLEAN(name_, v) {.name = (name_), .kind = TSR_ATTR_BOOL, .i = (v)}
 #define TSR_STRING(name_, v) {.name = (name_), .kind = TSR_ATTR_STRING, .s = (v)}
 #define TSR_INTS(name_, v, n) {.name = (name_), .kind = TSR_ATTR_INTS, .ints = (v), .n_ints = (n)}
+#define TSR_FLOATS(name_, v, n) {.name = (name_), .kind = TSR_ATTR_FLOATS, .floats = (v), .n_floats = (n)}
 
 /* An empty graph with the given function name; NULL = "main". */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_create(tsr_context *ctx, const char *name, tsr_graph **out);

@@ -17,8 +17,11 @@
 enum { MAX_IN = 7 };
 
 /* $T: the type under test ($N: its name in attributes), $F what it is cast to (f32, or complex64 of complex types),
- * $R x $C the shape. `args` are values %a, %b, .. in the order of the text. */
-static const struct { const char *op, *args, *body;
+ * $R x $C the shape, 1$R not 0. `args` are values %a, %b, .. in the order of the text. of_floats: with these attributes
+ * the op takes no other types. */
+static const struct {
+  const char *op, *args, *body;
+  bool of_floats;
 } cases[] = {
     {"constant", "", "%r = \"tessera.graph.constant\"() {value = dense<1> : tensor<$Rx$Cx$T>}"},
     {"matmul", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx$Rx$T>", "%r = \"tessera.graph.matmul\"(%a, %b)"},
@@ -204,6 +207,11 @@ static const struct { const char *op, *args, *body;
     {"conv_transpose", "%a: tensor<2x$Cx$Rx$T>, %w: tensor<$Cx5x3x$T>, %b: tensor<5x$T>", "%r = \"tessera.graph.conv_transpose\"(%a, %w, %b) {strides = [2], low = [1], output_padding = [1]}"},
     {"conv_transpose", "%a: tensor<2x3x$Rx$Cx$T>, %w: tensor<2x3x2x$Cx$T>", "%r = \"tessera.graph.conv_transpose\"(%a, %w) {strides = [1, 2], padding = \"same\", layout = \"nhwc\"}"},
     {"average_pool", "%a: tensor<$Rx6x5x$Cx$T>", "%r = \"tessera.graph.average_pool\"(%a) {layout = \"nhwc\"}"},
+    {"resize", "%a: tensor<$Rx3x5x1$Cx$T>", "%r = \"tessera.graph.resize\"(%a) {sizes = [7, 10], coordinate_transformation_mode = \"asymmetric\"}"},
+    {"resize", "%a: tensor<2x1$Rx7x$Cx$T>", "%r = \"tessera.graph.resize\"(%a) {scales = [2, 3], layout = \"nhwc\"}"},
+    {"resize", "%a: tensor<$Rx3x5x1$Cx$T>", "%r = \"tessera.graph.resize\"(%a) {sizes = [5, 6], mode = \"linear\"}", true},
+    {"resize", "%a: tensor<2x1$Rx7x$Cx$T>", "%r = \"tessera.graph.resize\"(%a) {sizes = [9, 4], mode = \"cubic\", layout = \"nhwc\"}", true},
+    {"resize", "%a: tensor<$Rx3x5x1$Cx$T>", "%r = \"tessera.graph.resize\"(%a) {sizes = [4, 6], mode = \"linear\", roi = [0.25, -0.5, 0.75, 1.5], coordinate_transformation_mode = \"tf_crop_and_resize\"}", true},
     {"one_hot", "%a: tensor<$Rx$T>", "%r = \"tessera.graph.one_hot\"(%a) {depth = $C}"},
     {"cumsum", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.cumsum\"(%a) {axis = 0, exclusive = true}"},
     {"cumsum", "%a: tensor<2x$Rx$Cx$T>", "%r = \"tessera.graph.cumsum\"(%a) {reverse = true}"},
@@ -371,7 +379,7 @@ static void one(suite *s, size_t k, tsr_dtype t, int r, int c, bool *told) {
   o += sprintf(o, "):\n");
   expand(cases[k].body, t, r, c, &o);
   sprintf(o, "\n\"tessera.graph.return\"(%%r)\n}) {sym_name = \"main\"}\n");
-  bool doc = documented(cases[k].op, t);
+  bool doc = documented(cases[k].op, t) && (!cases[k].of_floats || dtype_is_float(t));
   tsr_status st = tsr_graph_parse(s->ctx, text, strlen(text), "text", &g);
   if (!st != doc)
     printf("FAIL %s of %s is %s by the table: %s\n", cases[k].op, tsr_dtype_name(t), doc ? "allowed" : "not allowed",

@@ -325,6 +325,43 @@ void random_convolution(build *b) {
   output(b, coin(b) ? op1(b, "relu", y) : y);
 }
 
+/* Every mode and kind of coordinates; also crops, which reach beyond the image. */
+static void resizes(build *b, tsr_dtype t) {
+  static const char *const modes[] = {"nearest", "linear", "cubic"},
+                           *const kinds[] = {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
+                                             "align_corners", "asymmetric", "tf_half_pixel_for_nn",
+                                             "tf_crop_and_resize"},
+                           *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+  const int n = (int)rng_range(b->r, 1, 3), mode = (int)rng_range(b->r, 0, 2), kind = (int)rng_range(b->r, 0, 6);
+  const bool last = coin(b), by_size = coin(b);
+  tsr_shape s = {.rank = n + 2, .dims = {rng_range(b->r, 0, 20) ? rng_range(b->r, 1, 2) : 0}};
+  int64_t sizes[3];
+  double scales[3], roi[6];
+  s.dims[last ? n + 1 : 1] = rng_range(b->r, 1, 17);
+  for (int i = 0; i < n; i++) {
+    const int64_t d = s.dims[i + (last ? 1 : 2)] = rng_range(b->r, 1, n > 2 ? 7 : 20);
+    sizes[i] = coin(b) ? rng_range(b->r, 1, 12) : d * rng_range(b->r, 1, n > 2 ? 2 : 4);
+    scales[i] = (double)rng_range(b->r, 1, n > 2 ? 16 : 40) / 8;
+    roi[i] = (double)rng_range(b->r, -4, 12) / 8, roi[n + i] = (double)rng_range(b->r, -4, 12) / 8;
+  }
+  tsr_value x = input(b, mode || coin(b) ? t : integer_type(b->r), s);
+  tsr_attr a[8] = {TSR_STRING("layout", last ? "nhwc" : "nchw"), TSR_STRING("mode", modes[mode]),
+                   TSR_STRING("coordinate_transformation_mode", kinds[kind]),
+                   TSR_STRING("nearest_mode", roundings[rng_range(b->r, 0, 3)]),
+                   TSR_BOOLEAN("exclude_outside", coin(b))};
+  int n_attrs = 5;
+  if (by_size) a[n_attrs++] = (tsr_attr)TSR_INTS("sizes", sizes, n);
+  else a[n_attrs++] = (tsr_attr)TSR_FLOATS("scales", scales, n);
+  if (kind == 6) {
+    a[n_attrs++] = (tsr_attr)TSR_FLOATS("roi", roi, 2 * n);
+    a[n_attrs++] = (tsr_attr)TSR_FLOAT("extrapolation_value", (double)rng_range(b->r, 0, 9));
+  }
+  say(b, " %s %s", modes[mode], kinds[kind]);
+  if (coin(b)) x = op1(b, "neg", x);
+  x = op(b, "resize", 1, &x, n_attrs, a);
+  output(b, coin(b) ? op1(b, "relu", x) : x);
+}
+
 /* Awkward lengths, few or many heads to one of keys, and what may hide keys: by place, by a bias or a mask that repeats
  * along some axes. */
 void random_attention(build *b) {
@@ -371,7 +408,7 @@ void random_attention(build *b) {
 
 void random_composed(build *b) {
   static void (*const make[])(build *b, tsr_dtype t) = {cross_entropy, difference, projections, blocks, einsums,
-                                                        pools};
+                                                        pools, resizes};
   enum { N = sizeof make / sizeof *make };
   const int64_t which = rng_range(b->r, 0, N + 5);
   if (which < N) make[which](b, float_type(b->r));

@@ -55,6 +55,8 @@ static void axes_carry_reduce_or_are_gathered(void **state) {
       {"%a: tensor<2x12x6x6xf32>", "max_pool(%a) {kernel = [2, 2], strides = [2, 2]}", "2x12x3x3xf32", 0, "01ww"},
       {"%a: tensor<2x6x6x12xf32>", "average_pool(%a) {kernel = [3, 3], padding = \"same\", layout = \"nhwc\"}", "2x6x6x12xf32", 0, "0ww3"},
       {"%a: tensor<2x12x6x6xf32>", "average_pool(%a)", "2x12x1x1xf32", 0, "01pp"},
+      {"%a: tensor<2x12x6x6xf32>", "resize(%a) {sizes = [9, 6], mode = \"linear\"}", "2x12x9x6xf32", 0, "01w3"},
+      {"%a: tensor<2x6x12xf32>", "resize(%a) {sizes = [9], layout = \"nhwc\"}", "2x9x12xf32", 0, "0w2"},
       {"%a: tensor<2x3x4xf32>", "cumsum(%a) {axis = 1}", "2x3x4xf32", 0, "0w2"},
       {"%a: tensor<2x3x4xf32>", "argmax(%a) {axis = 1}", "2x4xi32", 0, "0w1"},
       {"%a: tensor<2x3x4xf32>", "%0, %i = topk(%a) {k = 2}", "2x3x2xf32", 0, "01w"},

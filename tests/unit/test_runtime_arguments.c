@@ -174,7 +174,9 @@ static void attributes(void **state) {
                           TSR_STRING("shape", NULL),
                           TSR_INTS("shape", NULL, 2),
                           TSR_INTS("shape", dims, -1),
-                          TSR_INTS("shape", dims, INT32_MIN)};
+                          TSR_INTS("shape", dims, INT32_MIN),
+                          TSR_FLOATS("shape", NULL, 2),
+                          TSR_FLOATS("shape", ((const double[2]){2, 8}), -1)};
   tsr_value v;
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) BAD_OUT(v, tsr_graph_op(g, "reshape", &a, 1, &bad[i], 1, &v));
   BAD_OUT(v, tsr_graph_op(g, "neg", &a, 1, NULL, 1, &v));

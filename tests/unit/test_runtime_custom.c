@@ -32,6 +32,12 @@ typedef struct counts { long calls, rows, fail_from; } counts;
 static bool swish_infer(void *user, const tsr_custom_call *c, char *why, size_t n) {
   if (c->operands[0].dtype != TSR_F32)
     return snprintf(why, n, "swish takes f32, not %s", tsr_dtype_name(c->operands[0].dtype)), false;
+  for (int i = 0; i < c->n_attrs; i++) {
+    const tsr_attr *a = &c->attrs[i];
+    if (strcmp(a->name, "bounds")) continue;
+    if (a->kind != TSR_ATTR_FLOATS || a->n_floats != 2 || a->floats[0] != -0.5 || a->floats[1] != 3)
+      return snprintf(why, n, "bounds are no list of -0.5 and 3"), false;
+  }
   c->result->dtype = TSR_F32;
   c->result->shape = c->operands[0].shape;
   return true;
@@ -111,14 +117,14 @@ enum { M = 300, K = 70, N = 90 };
  * softmax(s + t). */
 static tsr_status build(tsr_context *ctx, tsr_graph **g) {
   tsr_value a, b, v, w, p[2], t;
-  tsr_attr beta = TSR_FLOAT("beta", 1.5), perm = TSR_INTS("perm", ((const int64_t[]){1, 0}), 2),
+  tsr_attr beta[2] = {TSR_FLOAT("beta", 1.5), TSR_FLOATS("bounds", ((const double[]){-0.5, 3}), 2)}, perm = TSR_INTS("perm", ((const int64_t[]){1, 0}), 2),
            axes = TSR_INTS("axes", ((const int64_t[]){0}), 1);
   tsr_status st = tsr_graph_create(ctx, "main", g);
   if (!st) st = tsr_graph_input(*g, "A", TSR_F32, (tsr_shape){2, {M, K}}, &a);
   if (!st) st = tsr_graph_input(*g, "B", TSR_F32, (tsr_shape){2, {K, N}}, &b);
   if (!st) st = tsr_graph_op(*g, "matmul", (tsr_value[]){a, b}, 2, NULL, 0, &v);
   if (!st) st = tsr_graph_op(*g, "relu", &v, 1, NULL, 0, &v);
-  if (!st) st = tsr_graph_op(*g, "my.swish", &v, 1, &beta, 1, &v);
+  if (!st) st = tsr_graph_op(*g, "my.swish", &v, 1, beta, 2, &v);
   if (!st) st = tsr_graph_op(*g, "my.rowdot", (tsr_value[]){v, v}, 2, NULL, 0, &w);
   if (!st) st = tsr_graph_op(*g, "add", (tsr_value[]){w, w}, 2, NULL, 0, &w);
   if (!st) st = tsr_graph_output(*g, w);

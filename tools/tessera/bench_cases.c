@@ -164,6 +164,7 @@ static const suite_row rows[] = {
     ROW("composed", "pad", 112, 112, TSR_F32),
     ROW("composed", "max_pool", 112, 112, TSR_F32),
     ROW("composed", "average_pool", 112, 112, TSR_F32),
+    ROW("composed", "resize", 56, 56, TSR_F32),
     ROW("composed", "cumsum", 1024, 1024, TSR_F32),
     ROW("composed", "cumprod", 1024, 1024, TSR_F32),
     ROW("composed", "argmax", 4096, 1024, TSR_F32),

@@ -51,7 +51,7 @@ graph_kind op_graph_kind(const char *op) {
  * letters and numbers between blanks. An operand of "#" in front is of indices, of "?" a mask, of "+" a matrix whose
  * diagonal is larger than its rows. */
 static const int64_t last = -1, twice[] = {2, 2}, thrice[] = {3, 3}, around[] = {0, 1, 1}, million[] = {1024, 1024},
-                     planes[] = {0, 1};
+                     planes[] = {0, 1}, stem[] = {112, 112};
 #define STEM_PADDING TSR_STRING("padding", "same")
 static const struct op_form {
   const char *op;
@@ -85,6 +85,7 @@ static const struct op_form {
     {"clip_by_global_norm", 0, {{0}}, {"m n", "m n"}, 3},
     {"depth_to_space", 1, {TSR_INT("block", 2)}, {"1 16 m n"}},
     {"space_to_depth", 1, {TSR_INT("block", 2)}, {"1 4 m n"}},
+    {"resize", 2, {TSR_INTS("sizes", stem, 2), TSR_STRING("mode", "linear")}, {"1 64 m n"}},
     {"pad", 2, {TSR_INTS("low", around, 3), TSR_INTS("high", around, 3)}, {"64 m n"}},
     {"max_pool", 3, {TSR_INTS("kernel", thrice, 2), TSR_INTS("strides", twice, 2), STEM_PADDING}, {"1 64 m n"}},
     {"average_pool", 3, {TSR_INTS("kernel", thrice, 2), TSR_INTS("strides", twice, 2), STEM_PADDING}, {"1 64 m n"}},

@@ -79,6 +79,7 @@ typedef enum graph_code {
   G_SCATTER_ND,
   G_MAX_POOL,
   G_AVERAGE_POOL,
+  G_RESIZE,
   G_COMPLEX,
   G_REAL,
   G_IMAG,
