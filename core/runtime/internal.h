@@ -113,6 +113,7 @@ typedef struct rt_binding {
   tsr_buffer *buffer; /* CONST; INPUT, OUTPUT: the aligned copy of a tensor that begins where a GPU's kernels can't read
                          it, or NULL */
   const ir_attr *data;  /* CONST */
+  int written_from; /* OUTPUT: 1 + the binding of the input that it is written into; 0 = none */
   ir_loc loc;
 } rt_binding;
 
@@ -159,6 +160,7 @@ struct tsr_program {
   int n_launches;
   rt_pass_through *passes;
   int n_passes;
+  int *donors; /* by output: the input that it is written into; -1 = none */
   tsr_buffer *workspace;
   size_t workspace_bytes;
   be_range *ranges; /* scratch of a run */

@@ -33,6 +33,9 @@ tsr_tensor_info tsr_program_input(const tsr_program *p, int i) {
 tsr_tensor_info tsr_program_output(const tsr_program *p, int i) {
   return i < 0 || i >= tsr_program_n_outputs(p) ? (tsr_tensor_info){.name = ""} : p->outputs[i];
 }
+int tsr_program_donated_input(const tsr_program *p, int output) {
+  return output < 0 || output >= tsr_program_n_outputs(p) ? -1 : p->donors[output];
+}
 int tsr_program_n_fallbacks(const tsr_program *p) { return p ? p->n_fallbacks : 0; }
 int tsr_program_n_kernels(const tsr_program *p) { return p ? p->n_launches : 0; }
 tsr_kernel_info tsr_program_kernel(const tsr_program *p, int i) {
@@ -64,10 +67,24 @@ static tsr_status overlap(const tsr_program *p, int output, const char *what, in
   return RT_BAD(p->ctx, "program_run", "bind separate memory", "output %d overlaps %s %d", output, what, other);
 }
 
+/* Is the output bound to the very memory of the input that it is written into? */
+static bool is_donated(const tsr_program *p, const tsr_binding *in, const tsr_binding *out, int output) {
+  const int k = p->donors[output];
+  return k >= 0 && in[k].buffer == out[output].buffer && in[k].offset == out[output].offset;
+}
+
+static bool any_donated(const tsr_program *p, const tsr_binding *in, const tsr_binding *out) {
+  for (int i = 0; i < p->n_outputs; i++)
+    if (is_donated(p, in, out, i)) return true;
+  return false;
+}
+
 static tsr_status check_pairs(const tsr_program *p, const tsr_binding *in, const tsr_binding *out) {
   for (int i = 0; i < p->n_outputs; i++) {
     for (int k = 0; k < p->n_inputs; k++)
-      if (ranges_meet(&out[i], p->outputs[i].bytes, &in[k], p->inputs[k].bytes)) return overlap(p, i, "input", k);
+      if (ranges_meet(&out[i], p->outputs[i].bytes, &in[k], p->inputs[k].bytes) &&
+          !(k == p->donors[i] && is_donated(p, in, out, i)))
+        return overlap(p, i, "input", k);
     for (int k = 0; k < i; k++)
       if (ranges_meet(&out[i], p->outputs[i].bytes, &out[k], p->outputs[k].bytes)) return overlap(p, i, "output", k);
   }
@@ -87,9 +104,13 @@ static int by_place(const void *a, const void *b) {
 static tsr_status check_sorted(const tsr_program *p, const tsr_binding *in, const tsr_binding *out) {
   int n = 0, all = p->n_inputs + p->n_outputs;
   bound_range *v = al_alloc(&p->ctx->al, sizeof *v * (size_t)all, 16), far[2] = {{0}, {0}};
-  tsr_status st = v ? NULL : st_oom();
-  for (int i = 0; i < all && v; i++) {
+  bool *donated = al_zalloc(&p->ctx->al, (size_t)p->n_inputs + 1); /* their outputs stand for them */
+  tsr_status st = v && donated ? NULL : st_oom();
+  for (int i = 0; i < p->n_outputs && !st; i++)
+    if (is_donated(p, in, out, i)) donated[p->donors[i]] = true;
+  for (int i = 0; i < all && !st; i++) {
     bool output = i >= p->n_inputs;
+    if (!output && donated[i]) continue;
     int index = output ? i - p->n_inputs : i;
     const tsr_binding *b = output ? &out[index] : &in[index];
     size_t bytes = output ? p->outputs[index].bytes : p->inputs[index].bytes;
@@ -106,6 +127,7 @@ static tsr_status check_sorted(const tsr_program *p, const tsr_binding *in, cons
     if (f->buffer != v[i].buffer || v[i].to > f->to) *f = v[i];
   }
   al_free(&p->ctx->al, v, sizeof *v * (size_t)all, 16);
+  al_free(&p->ctx->al, donated, (size_t)p->n_inputs + 1, 16);
   return st;
 }
 
@@ -159,6 +181,18 @@ static tsr_status stage_inputs(tsr_program *p, tsr_stream *s) {
   return NULL;
 }
 
+/* What is written into an input begins as a copy of it, unless it is the same memory. */
+static tsr_status fill_outputs(tsr_program *p, tsr_stream *s) {
+  for (int i = 0; i < p->n_bindings; i++) {
+    const rt_binding *binding = &p->bindings[i];
+    if (!binding->written_from || !binding->bytes) continue;
+    const be_range *from = &p->ranges[binding->written_from - 1], *to = &p->ranges[i];
+    if (from->buffer == to->buffer && from->offset == to->offset) continue;
+    TSR_TRY(p->dev->vt->copy(s->be, *to, *from));
+  }
+  return NULL;
+}
+
 static tsr_status unstage_outputs(tsr_program *p, tsr_stream *s, const tsr_binding *out) {
   for (int i = 0; i < p->n_bindings; i++) {
     const rt_binding *binding = &p->bindings[i];
@@ -180,11 +214,12 @@ static tsr_status run(tsr_program *p, tsr_stream *s, const tsr_binding *in, cons
   const be_vtable *vt = p->dev->vt;
   bind(p, in, out);
   TSR_TRY(stage_inputs(p, s));
+  TSR_TRY(fill_outputs(p, s));
   for (int i = 0; i < p->n_parts; i++) {
     const rt_part *part = &p->parts[i];
     if (part->be) {
       tsr_status st = vt->program_run(s->be, part->be, p->ranges, ns ? ns + part->first : NULL);
-      *launch_failed = st != NULL;
+      *launch_failed = st != NULL && !any_donated(p, in, out); /* what is donated may have been written to */
       if (st) return st;
     } else TSR_TRY(rt_custom_run(p, s->be, &p->launches[part->first], ns ? ns + part->first : NULL));
   }
@@ -206,7 +241,7 @@ static tsr_status run_seen(tsr_program *p, tsr_stream *s, const tsr_binding *in,
   TSR_TRY(run(p, s, in, out, ns, failed));
   if (!see && !wait) return NULL;
   tsr_status st = p->dev->vt->stream_sync(on->be, -1);
-  *failed = tsr_status_code(st) == TSR_LAUNCH_FAILED;
+  *failed = tsr_status_code(st) == TSR_LAUNCH_FAILED && !any_donated(p, in, out);
   if (!see) return st;
   if (!st) rt_saw(p);
   return tsr_status_code(st) == TSR_DEVICE_LOST ? rt_lost_by_schedule(p, st) : st;

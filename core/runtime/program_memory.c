@@ -87,8 +87,10 @@ static bool split(tracker *t, int64_t at) {
 /* Applies look, or note, to all that the binding's memory is. */
 static bool over(tracker *t, int binding, int at, bool writes, bool noting) {
   const rt_binding *s = &t->p->bindings[binding];
-  if (s->kind != BINDING_TEMP || !s->bytes)
-    return noting ? note(t, &t->bindings[binding], at, writes) : look(t, &t->bindings[binding], writes);
+  if (s->kind != BINDING_TEMP || !s->bytes) {
+    touched *m = &t->bindings[s->written_from ? s->written_from - 1 : binding]; /* they may be one memory */
+    return noting ? note(t, m, at, writes) : look(t, m, writes);
+  }
   int64_t from = (int64_t)s->offset, to = from + (int64_t)s->bytes;
   if (!split(t, from) || !split(t, to)) return false;
   for (size_t i = range_at(t, from); from < to; i++) {

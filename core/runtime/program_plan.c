@@ -52,6 +52,75 @@ static tsr_status check_fits(const plan *x, ir_loc at, size_t bytes, const char 
                      what, bytes, x->p->dev->info.id, (long long)most);
 }
 
+static tsr_status bad_in_place(const ir_op *launch, const char *why) {
+  return ir_error(launch, NULL, "kernel \"%s\" can't write into its operand: %s", ir_get_str(launch, "kernel", ""),
+                  why);
+}
+
+static ir_value *written_into(const ir_op *launch) { return launch->operands[ir_get_int(launch, "in_place", 0)]; }
+static ir_value *written_by(const ir_op *launch) { return launch->operands[launch->n_operands - 1]; }
+static bool is_in_place(const ir_op *o) { return o->def->code == TG_LAUNCH && ir_get_attr(o, "in_place"); }
+
+/* The value that v is another shape of. */
+static ir_value *root_of(ir_value *v) {
+  while (v->def && v->def->def->code == TG_ALIAS) v = v->def->operands[0];
+  return v;
+}
+
+enum { UNBOUND = -1 };
+
+/* What a launch writes into its operand has no memory until that launch. Its data is the launch; that of all other
+ * values is free. */
+static tsr_status find_in_place(const plan *x) {
+  for (int i = 0; i < x->b->n_args; i++) x->b->args[i]->data = NULL;
+  for (ir_op *o = x->b->first; o; o = o->next)
+    for (int i = 0; i < o->n_results; i++) o->results[i]->data = NULL;
+  for (ir_op *o = x->b->first; o; o = o->next) {
+    if (!is_in_place(o)) continue;
+    if (written_by(o)->data) return bad_in_place(o, "another launch writes the same buffer so");
+    written_by(o)->data = o;
+  }
+  return NULL;
+}
+
+/* The last op that has the memory as an operand must be the launch that writes into it, and once. Data: the last op so
+ * far, all NULL at first. */
+static tsr_status check_last_reads(const plan *x) {
+  for (ir_op *o = x->b->first; o; o = o->next)
+    for (int i = 0; i < o->n_operands && o->def->code != TG_ALIAS; i++) {
+      ir_value *v = root_of(o->operands[i]);
+      const ir_op *by = v->data;
+      if (by && is_in_place(by) && root_of(written_into(by)) == v) return bad_in_place(by, "it is read again");
+      v->data = o;
+    }
+  return NULL;
+}
+
+/* The result of a launch that writes into its operand: its memory, or, of an input, that of an output which begins as a
+ * copy of it. */
+static tsr_status bind_in_place(plan *x, const ir_op *launch) {
+  ir_value *from = written_into(launch), *to = written_by(launch);
+  if (from->scratch == UNBOUND || to->scratch != UNBOUND) return bad_in_place(launch, "it has no memory there");
+  const rt_binding *b = &x->p->bindings[from->scratch];
+  if (b->kind == BINDING_CONST) return bad_in_place(launch, "it is a constant");
+  if (b->kind == BINDING_TEMP) {
+    to->scratch = from->scratch;
+    return NULL;
+  }
+  to->scratch = add_binding(x, (rt_binding){.kind = BINDING_TEMP,
+                                            .bytes = bytes_of(to->type),
+                                            .written_from = 1 + (int)from->scratch,
+                                            .loc = launch->loc});
+  return NULL;
+}
+
+static tsr_status check_bound(const ir_op *o) {
+  for (int i = 0; i < o->n_operands; i++)
+    if (o->operands[i]->scratch == UNBOUND)
+      return ir_error(o, NULL, "reads what only a later launch writes into its operand");
+  return NULL;
+}
+
 /* Bindings for arguments, buffers and constants; aliases share. */
 static tsr_status make_bindings(plan *x) {
   tsr_program *p = x->p;
@@ -60,6 +129,7 @@ static tsr_status make_bindings(plan *x) {
   p->bindings = arena_array(&p->arena, rt_binding, n + 1);
   p->inputs = arena_array(&p->arena, tsr_tensor_info, x->b->n_args + 1);
   if (!p->bindings || !p->inputs) return st_oom();
+  TSR_TRY(find_in_place(x));
   for (int i = 0; i < x->b->n_args; i++) {
     TSR_TRY(check_static(x, x->b->args[i]));
     p->inputs[p->n_inputs++] = info_of(&p->arena, x->b->args[i]);
@@ -67,17 +137,22 @@ static tsr_status make_bindings(plan *x) {
         add_binding(x, (rt_binding){.kind = BINDING_INPUT, .index = i, .bytes = bytes_of(x->b->args[i]->type)});
   }
   for (ir_op *o = x->b->first; o; o = o->next) {
+    if (is_in_place(o)) TSR_TRY(bind_in_place(x, o));
+    TSR_TRY(check_bound(o));
     if (o->n_results != 1) continue;
     ir_value *v = o->results[0];
     TSR_TRY(check_static(x, v));
-    if (o->def->code == TG_ALIAS) v->scratch = o->operands[0]->scratch;
+    if (v->data) v->scratch = UNBOUND;
+    else if (o->def->code == TG_ALIAS) v->scratch = o->operands[0]->scratch;
     else if (o->def->code == TG_CONSTANT)
       v->scratch = add_binding(
           x, (rt_binding){
                  .kind = BINDING_CONST, .bytes = bytes_of(v->type), .data = ir_get_attr(o, "value"), .loc = o->loc});
     else v->scratch = add_binding(x, (rt_binding){.kind = BINDING_TEMP, .bytes = bytes_of(v->type), .loc = o->loc});
   }
-  return NULL;
+  for (ir_op *o = x->b->first; o; o = o->next)
+    if (is_in_place(o)) written_by(o)->data = NULL;
+  return check_last_reads(x);
 }
 
 /* A returned temporary becomes the output itself; anything else is copied. */
@@ -87,17 +162,24 @@ static tsr_status make_outputs(plan *x) {
   if (!ret || ret->def->code != TG_RETURN) return ir_error(x->program, NULL, "the program must end with a return");
   p->outputs = arena_array(&p->arena, tsr_tensor_info, ret->n_operands + 1);
   p->passes = arena_array(&p->arena, rt_pass_through, ret->n_operands + 1);
-  if (!p->outputs || !p->passes) return st_oom();
+  p->donors = arena_array(&p->arena, int, ret->n_operands + 1);
+  if (!p->outputs || !p->passes || !p->donors) return st_oom();
   for (int i = 0; i < ret->n_operands; i++) {
+    p->donors[i] = -1;
     p->outputs[p->n_outputs++] = info_of(&p->arena, ret->operands[i]);
     rt_binding *s = &p->bindings[binding_of(ret->operands[i])];
     if (s->kind == BINDING_TEMP) {
       s->kind = BINDING_OUTPUT;
       s->index = i;
+      if (s->written_from) p->donors[i] = p->bindings[s->written_from - 1].index;
     } else {
       p->passes[p->n_passes++] = (rt_pass_through){i, binding_of(ret->operands[i])};
     }
   }
+  for (int i = 0; i < p->n_bindings; i++)
+    if (p->bindings[i].kind == BINDING_TEMP && p->bindings[i].written_from)
+      return ir_error_at(x->program, p->bindings[i].loc, TSR_INVALID_ARGUMENT, "return the result",
+                         "a launch writes into an input and its result is no output");
   return NULL;
 }
 

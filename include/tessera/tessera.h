@@ -358,6 +358,10 @@ TSR_API int tsr_program_n_outputs(const tsr_program *p);
 /* i counts from 0; the strings belong to the program. */
 TSR_API tsr_tensor_info tsr_program_input(const tsr_program *p, int i);
 TSR_API tsr_tensor_info tsr_program_output(const tsr_program *p, int i);
+/* The input whose memory the output may take: bound to the same buffer and offset (the caller donates it) the output is
+ * written in place, as a decoder's cache by cache_update; bound elsewhere, each run begins with a copy of the input.
+ * -1: none, or no such output. */
+TSR_API int tsr_program_donated_input(const tsr_program *p, int output);
 
 /* The program as IR text, source or (TSR_LEVEL_BINARY) bytes at any level it was lowered through. *bytes may be NULL
  * for text. */
@@ -403,9 +407,10 @@ typedef struct tsr_binding {
  * the stream before and after it; the cache then knows, and no later process waits. If that run loses the device,
  * TSR_DEVICE_LOST says so and the next compilation takes another schedule. Not waited for: streams that wait for a
  * semaphore or an event from outside, and captures (their first replay is). Else asynchronous on the stream; a failure
- * of a schedule that has run before is reported at tsr_stream_sync. inputs and outputs hold one binding per tensor;
- * outputs must not overlap each other or inputs. Temporaries and constants belong to the program, so one program runs
- * on one stream at a time. */
+ * of a schedule that has run before is reported at tsr_stream_sync. A run with donated inputs does not go on with
+ * another schedule: they may have been written to. inputs and outputs hold one binding per tensor; outputs must not
+ * overlap each other or inputs, but for the one that tsr_program_donated_input names, bound alike. Temporaries and
+ * constants belong to the program, so one program runs on one stream at a time. */
 TSR_API TSR_MUST_USE tsr_status tsr_program_run(tsr_program *p, tsr_stream *s, const tsr_binding *inputs,
                                                 const tsr_binding *outputs);
 /* Runs and waits, timing each kernel on the device: ns receives tsr_program_n_kernels entries. */

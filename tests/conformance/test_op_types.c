@@ -264,6 +264,8 @@ static const struct {
     {"scatter_add", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Rx19xi64>, %c: tensor<$Rx19x$T>", IN_RANGE("i64") "%r = \"tessera.graph.scatter_add\"(%a, %i, %c) {axis = 1}"},
     {"scatter_nd", "%a: tensor<$Rx$Cx$T>, %b: tensor<19x1xi32>, %c: tensor<19x$Cx$T>", IN_RANGE("i32") "%r = \"tessera.graph.scatter_nd\"(%a, %i, %c)"},
     {"scatter_nd", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Rx7x1xi32>, %c: tensor<$Rx7x$T>", IN_RANGE("i32") "%r = \"tessera.graph.scatter_nd\"(%a, %i, %c) {batch_dims = 1}"},
+    {"cache_update", "%a: tensor<$Rx9x$Cx$T>, %b: tensor<$Rxi32>, %c: tensor<$Rx4x$Cx$T>", IN_RANGE("i32") "%r = \"tessera.graph.cache_update\"(%a, %c, %i)"},
+    {"cache_update", "%a: tensor<$Rx5x$Cx$T>, %b: tensor<i64>, %c: tensor<$Rx3x$Cx$T>", IN_RANGE("i64") "%r = \"tessera.graph.cache_update\"(%a, %c, %i) {axis = 1, ring = true}"},
 };
 
 static const struct { int r, c; } shapes[] = {{13, 7}, {1, 1}, {1, 37}, {31, 1}, {0, 5}, {5, 0}};

@@ -172,6 +172,8 @@ static const struct { const char *op, *args, *body, *type; double lo, hi; } case
     {"moe_combine", X ", %y: tensor<2x2xf64>", "%s = \"tessera.graph.constant\"() {value = dense<[[0, 2], [9, 1]]> : tensor<2x2xi32>}\n" OP("0", "moe_combine", "%x, %s, %y"), "2x4", -1, 1},
     {"grouped_matmul", X ", %y: tensor<2x4x2xf64>", "%c = \"tessera.graph.constant\"() {value = dense<[1, 2]> : tensor<2xi32>}\n" OP("0", "grouped_matmul", "%x, %y, %c"), "3x2", -1, 1},
     {"recursive_mixture", "%x: tensor<3x2xf64>, %y: tensor<2x2x2xf64>, %z: tensor<2x2x2xf64>", OPA("0", "recursive_mixture", "%x, %y, %z, %z", "activation = \"silu\""), "3x2", -1, 1},
+    {"cache_update", X ", %y: tensor<3x2xf64>", "%c = \"tessera.graph.constant\"() {value = dense<[1, 3, -1]> : tensor<3xi32>}\n" OPA("0", "cache_update", "%x, %y, %c", "axis = 1"), "3x4", -1, 1},
+    {"cache_update ring", X ", %y: tensor<3x2xf64>", "%c = \"tessera.graph.constant\"() {value = dense<7> : tensor<i64>}\n" OPA("0", "cache_update", "%x, %y, %c", "axis = 1, ring = true"), "3x4", -1, 1},
     {"complex", X ", %y: tensor<4xf64>", OP("1", "complex", "%x, %y") OP("2", "mul", "%1, %1") OP("0", "abs", "%2"), "3x4", 0.5, 2},
     {"real", Z, OP("0", "real", "%x"), "3x4", -1, 1},
     {"imag", Z, OP("0", "imag", "%x"), "3x4", -1, 1},

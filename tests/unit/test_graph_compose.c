@@ -244,6 +244,14 @@ static const struct meaning {
     {"%a: tensor<2x2xf64>, %s: tensor<2x2xi32>", OPA("w", "constant", "", "value = dense<[[0.5, 2.0], [3.0, 1.0]]> : tensor<2x2xf64>") OP("0", "moe_combine", "%a, %s, %w"), "2x2xf64", {{1, 2, 3, 4}, {1, 0, 0, 2}}, {3.5, 6, 3, 6}},
     {"%a: tensor<5x1xf64>, %c: tensor<3xi32>", OPA("w", "constant", "", "value = dense<[[[1.0, 2.0]], [[0x7FF8000000000000, 1.0]], [[3.0, 5.0]]]> : tensor<3x1x2xf64>") OP("0", "grouped_matmul", "%a, %w, %c"), "5x2xf64", {{1, 2, 3, 4, 5}, {1, -2, 3}}, {1, 2, 6, 10, 9, 15, 12, 20, 0, 0}},
     {"%a: tensor<2x1xf64>, %g: tensor<2x1x2xf64>", OPA("u", "constant", "", "value = dense<[[[1.0]], [[2.0]]]> : tensor<2x1x1xf64>") OPA("0", "recursive_mixture", "%a, %g, %u, %u", "k = 1, activation = \"relu\""), "2x1xf64", {{1, -1}, {0, 1, 1, 0}}, {10, -1}},
+    /* rows outside the cache are dropped, one by one, whatever a place plus a row comes to */
+    {"%a: tensor<2x3xf64>, %p: tensor<2xi32>", OPA("r", "constant", "", "value = dense<[[7.0, 8.0], [9.0, 5.0]]> : tensor<2x2xf64>") OPA("0", "cache_update", "%a, %r, %p", "axis = 1"), "2x3xf64", {{1, NAN, 3, 4, 5, 6}, {1, 2}}, {1, 7, 8, 4, 5, 9}},
+    {"%a: tensor<2x3xf64>, %p: tensor<2xi32>", OPA("r", "constant", "", "value = dense<[[7.0, 8.0], [9.0, 5.0]]> : tensor<2x2xf64>") OPA("0", "cache_update", "%a, %r, %p", "axis = -1"), "2x3xf64", {{1, 2, 3, 4, 5, 6}, {-1, 2147483647.0}}, {8, 2, 3, 4, 5, 6}},
+    {"%a: tensor<2x3xf64>, %p: tensor<2xi32>", OPA("r", "constant", "", "value = dense<[[7.0, 8.0], [9.0, 5.0]]> : tensor<2x2xf64>") OPA("0", "cache_update", "%a, %r, %p", "axis = 1"), "2x3xf64", {{1, 2, 3, 4, 5, 6}, {-2147483648.0, 3}}, {1, 2, 3, 4, 5, 6}},
+    {"%a: tensor<2x3xf64>, %p: tensor<2xi32>", OPA("r", "constant", "", "value = dense<[[7.0, 8.0], [9.0, 5.0]]> : tensor<2x2xf64>") OPA("0", "cache_update", "%a, %r, %p", "axis = 1, ring = true"), "2x3xf64", {{1, 2, 3, 4, 5, 6}, {5, -1}}, {8, 2, 7, 4, 5, 6}},
+    {"%a: tensor<2x3xf64>, %p: tensor<2xi32>", OPA("r", "constant", "", "value = dense<[[7.0, 8.0], [9.0, 5.0]]> : tensor<2x2xf64>") OPA("0", "cache_update", "%a, %r, %p", "axis = 1, ring = true"), "2x3xf64", {{1, 2, 3, 4, 5, 6}, {2147483647.0, 3}}, {1, 7, 8, 9, 5, 6}},
+    {"%a: tensor<3x1xf64>, %p: tensor<i32>", OPA("r", "constant", "", "value = dense<[[7.0], [0x7FF0000000000000]]> : tensor<2x1xf64>") OP("0", "cache_update", "%a, %r, %p"), "3x1xf64", {{1, 2, 3}, {1}}, {1, 7, INF}},
+    {"%a: tensor<3x1xf64>, %p: tensor<i32>", OPA("r", "slice", "%a", "starts = [0, 0], sizes = [0, 1]") OP("0", "cache_update", "%a, %r, %p"), "3x1xf64", {{1, 2, 3}, {1}}, {1, 2, 3}},
 };
 
 static void what_they_mean(void **state) {

@@ -225,6 +225,9 @@ static const typed good[] = {
     {"%a: tensor<2x3xi8>, %i: tensor<5x3xi32>, %u: tensor<5x3xi8>", "scatter(%a, %i, %u)", "2x3xi8"},
     {"%a: tensor<2x3xf32>, %i: tensor<2x0xi64>, %u: tensor<2x0xf32>", "scatter_add(%a, %i, %u) {axis = -1}", "2x3xf32"},
     {"%a: tensor<2x3x4xf32>, %i: tensor<5x2xi32>, %u: tensor<5x4xf32>", "scatter_nd(%a, %i, %u) {reduction = \"add\"}", "2x3x4xf32"},
+    {"%a: tensor<2x4x16x8xbf16>, %r: tensor<2x4x3x8xbf16>, %p: tensor<2xi32>", "cache_update(%a, %r, %p) {ring = true}", "2x4x16x8xbf16"},
+    {"%a: tensor<?x16x8xi8>, %r: tensor<?x?x8xi8>, %p: tensor<?xi64>", "cache_update(%a, %r, %p)", "?x16x8xi8"},
+    {"%a: tensor<16xf32>, %r: tensor<2xf32>, %p: tensor<i64>", "cache_update(%a, %r, %p) {axis = 0}", "16xf32"},
 };
 
 /* "name(operands) attrs", or "results = name(operands) attrs", as a line of text. */
@@ -707,6 +710,18 @@ static const typed bad[] = { /* type: what the message says */
     {"%a: tensor<4x5xf32>, %i: tensor<3x1xi32>, %u: tensor<3xf32>", "scatter_nd(%a, %i, %u)", "updates are f32[3], not f32[3, 5]"},
     {"%a: tensor<4x5xf32>, %i: tensor<3x1xi32>, %u: tensor<3x5xf32>", "scatter_nd(%a, %i, %u) {reduction = \"mul\"}", "unknown reduction \"mul\""},
     {"%a: tensor<4x5xf32>, %i: tensor<3x5xi32>", "scatter(%a, %i)", "takes 3 operands, has 2"},
+    {"%a: tensor<4x5xf32>, %r: tensor<1x5xf32>", "cache_update(%a, %r)", "takes 3 operands, has 2"},
+    {"%a: tensor<2x4x5xf32>, %r: tensor<2x1x5xf16>, %p: tensor<i32>", "cache_update(%a, %r, %p)", "the cache is f32 and the rows are f16"},
+    {"%a: tensor<2x4x5xf32>, %r: tensor<2x1x4xf32>, %p: tensor<i32>", "cache_update(%a, %r, %p)", "rows f32[2, 1, 4] for a cache f32[2, 4, 5], axis 1"},
+    {"%a: tensor<2x4x5xf32>, %r: tensor<1x5xf32>, %p: tensor<i32>", "cache_update(%a, %r, %p)", "rows f32[1, 5] for a cache f32[2, 4, 5], axis 1"},
+    {"%a: tensor<2x4x5xf32>, %r: tensor<2x5x5xf32>, %p: tensor<i32>", "cache_update(%a, %r, %p)", "rows f32[2, 5, 5] for a cache f32[2, 4, 5], axis 1"},
+    {"%a: tensor<2x4x5xf32>, %r: tensor<2x1x5xf32>, %p: tensor<f32>", "cache_update(%a, %r, %p)", "positions are f32"},
+    {"%a: tensor<2x4x5xf32>, %r: tensor<2x1x5xf32>, %p: tensor<3xi32>", "cache_update(%a, %r, %p)", "positions i32[3] of a cache f32[2, 4, 5] along axis 1"},
+    {"%a: tensor<2x4x5xf32>, %r: tensor<2x1x5xf32>, %p: tensor<2x1xi32>", "cache_update(%a, %r, %p)", "positions i32[2, 1] of a cache f32[2, 4, 5] along axis 1"},
+    {"%a: tensor<4x5xf32>, %r: tensor<1x5xf32>, %p: tensor<4xi32>", "cache_update(%a, %r, %p)", "positions i32[4] of a cache f32[4, 5] along axis 0"},
+    {"%a: tensor<4x5xf32>, %r: tensor<1x5xf32>, %p: tensor<i32>", "cache_update(%a, %r, %p) {axis = 2}", "axis 2 for a tensor of rank 2"},
+    {"%a: tensor<5xf32>, %r: tensor<1xf32>, %p: tensor<i32>", "cache_update(%a, %r, %p)", "axis -2 for a tensor of rank 1"},
+    {"%a: tensor<3000000000x1xi8>, %r: tensor<1x1xi8>, %p: tensor<i64>", "cache_update(%a, %r, %p)", "3000000000 rows along the axis"},
     {"%a: tensor<4xf32>", "pad(%a) {low = [9223372036854775807], high = [0]}", "the padded axis 0 overflows"},
     {"%a: tensor<1x1xf32>", "broadcast(%a) {shape = [4294967296, 4294967296]}", "too many elements"},
     {"%a: tensor<3000000000x1xf32>, %b: tensor<1x3000000000xf32>", "matmul(%a, %b)", "too many elements"},

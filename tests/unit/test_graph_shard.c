@@ -100,6 +100,9 @@ static void axes_carry_reduce_or_are_gathered(void **state) {
       {"%a: tensor<2x3xf32>, %i: tensor<5x3xi32>, %u: tensor<5x3xf32>", "scatter_add(%a, %i, %u)", "2x3xf32", 2, "w1"},
       {"%a: tensor<2x3x4xf32>, %i: tensor<5x2xi32>, %u: tensor<5x4xf32>", "scatter_nd(%a, %i, %u)", "2x3x4xf32", 2, "w2"},
       {"%a: tensor<2x3x4xf32>, %i: tensor<5x2xi32>, %u: tensor<5x4xf32>", "scatter_nd(%a, %i, %u)", "2x3x4xf32", 1, "ww"},
+      {"%a: tensor<2x3x8x4xf32>, %r: tensor<2x3x1x4xf32>, %p: tensor<2xi32>", "cache_update(%a, %r, %p)", "2x3x8x4xf32", 0, "01w3"},
+      {"%a: tensor<2x3x8x4xf32>, %r: tensor<2x3x1x4xf32>, %p: tensor<2xi32>", "cache_update(%a, %r, %p)", "2x3x8x4xf32", 1, "01w3"},
+      {"%a: tensor<2x3x8x4xf32>, %r: tensor<2x3x1x4xf32>, %p: tensor<2xi32>", "cache_update(%a, %r, %p)", "2x3x8x4xf32", 2, "0"},
       {"%a: tensor<?x3xf32>", "exp(%a)", "?x3xf32", 0, "w1"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -138,7 +138,7 @@ static void untuned_rows_are_read_by_whole_registers(void **state) {
   }
 }
 
-/* Columns in lanes where tiles have no edge; else rows in lanes, as ever. Found too by searches: what those of lavapipe
+/* The n-major lane layout where tiles have no edge; else rows in lanes, as ever. Found too by searches: what those of lavapipe
  * choose is twice as fast (docs/performance-log.md). */
 static void untuned_products_have_columns_in_lanes(void **state) {
   static const struct { const char *a, *b, *attr, *c; int lanes, m, n, k, warps; } cases[] = {

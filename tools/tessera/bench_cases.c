@@ -237,6 +237,7 @@ static const suite_row rows[] = {
     ROW("indexed", "scatter", 4096, 1024, TSR_F32),
     ROW("indexed", "scatter_add", 4096, 1024, TSR_F32),
     ROW("indexed", "scatter_nd", 16384, 768, TSR_F32),
+    ROW("indexed", "cache_update", 4096, 128, TSR_BF16),
 
     ROW("recurrent", "rnn", 64, 256, TSR_F32),
     ROW("recurrent", "gru", 64, 256, TSR_F32),

@@ -129,6 +129,7 @@ typedef enum graph_code {
   G_CONV2D,
   G_CONV3D,
   G_CONV_TRANSPOSE,
+  G_CACHE_UPDATE,
   G_N_CODES
 } graph_code;
 

@@ -16,7 +16,7 @@ const ir_opdef *graph_ops(size_t i) {
                                               &graph_compose_train_ops, &graph_linalg_ops, &graph_compose_scan_ops,
                                               &graph_compose_order_ops, &graph_compose_moe_ops, &graph_spectral_ops,
                                               &graph_dft_ops, &graph_compose_spectral_ops, &graph_recurrent_ops,
-                                              &graph_patches_ops, &graph_conv_ops};
+                                              &graph_patches_ops, &graph_conv_ops, &graph_compose_cache_ops};
   for (size_t g = 0; g < sizeof groups / sizeof *groups; i -= groups[g++]->n)
     if (i < groups[g]->n) return &groups[g]->rows[i];
   return NULL;

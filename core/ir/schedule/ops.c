@@ -68,6 +68,19 @@ static tsr_status verify_no_complex(const ir_op *op) {
   return NULL;
 }
 
+/* The one scatter's first operand, as it is in memory. */
+static tsr_status verify_in_place(const ir_op *op) {
+  const ir_attr *a = ir_get_attr(op, "in_place");
+  if (!a) return NULL;
+  const int64_t n = ir_get_int(op, "in_place", -1);
+  const ir_op *s = graph_first_of(op->regions[0], GRAPH_SCATTER);
+  const ir_value *x = n < 0 || n >= op->n_operands ? NULL : op->regions[0]->args[n];
+  if (!x || op->n_results != 1 || !s || s->operands[0] != x || x->n_uses > 1)
+    return ir_error(op, NULL, "in_place = %lld is not the operand that a scatter with one result writes to, and alone reads",
+                    (long long)n);
+  return NULL;
+}
+
 static tsr_status verify_kernel(const ir_op *op) {
   const ir_block *r = op->regions[0];
   if (sched_family_parse(ir_get_str(op, "family", "")) == N_FAMILIES)
@@ -87,7 +100,7 @@ static tsr_status verify_kernel(const ir_op *op) {
   for (int i = 0; i < op->n_results; i++)
     if (op->results[i]->type && r->last->operands[i]->type && r->last->operands[i]->type != op->results[i]->type)
       return ir_error(op, NULL, "result %d and the yielded value differ in type", i);
-  return NULL;
+  return verify_in_place(op);
 }
 
 #define A_END {NULL, IR_A_UNIT, false, NULL, NULL}
@@ -121,7 +134,8 @@ static const ir_opdef rows[] = {
                     {"family", IR_A_STR, true, NULL, KERNEL_FAMILY_NAMES},
                     {"fused", IR_A_STR, false, "", "the rules that made this group"},
                     {"policy", IR_A_STR, false, NULL, "numerics policy of this launch alone; the program's if absent"},
-                    {"space", IR_A_ARRAY, false, NULL, KERNEL_FAMILY_SPACES}),
+                    {"space", IR_A_ARRAY, false, NULL, KERNEL_FAMILY_SPACES},
+                    {"in_place", IR_A_INT, false, NULL, "of a scatter: the operand whose memory the result takes"}),
      .operands_doc = "inputs...", .verify = verify_kernel,
      .help = "One launch: a fusion group of Graph IR ops with its schedule primitives."},
     {NAME("yield"), .code = S_YIELD, .min_operands = 1, .max_operands = IR_VARIADIC, .flags = IR_TERMINATOR, .operands_doc = "values...",

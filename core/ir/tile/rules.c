@@ -351,9 +351,23 @@ static tsr_status verify_argument(const ir_op *launch, int i, const ir_type *vie
   return NULL;
 }
 
+/* Which values of the program lie where is seen by the runtime, when it plans memory. */
+static tsr_status verify_in_place(const ir_op *op) {
+  const ir_attr *a = ir_get_attr(op, "in_place");
+  if (!a) return NULL;
+  const int64_t n = ir_get_int(op, "in_place", -1), last = op->n_operands - 1;
+  const ir_op *result = last > 0 ? op->operands[last]->def : NULL;
+  if (n < 0 || n >= last || !result || !strstr(result->def->name, ".buffer") ||
+      op->operands[n]->type != op->operands[last]->type)
+    return ir_error(op, "another argument than the last, a buffer of the same type",
+                    "in_place = %lld can't be the memory of the last argument", (long long)n);
+  return NULL;
+}
+
 tsr_status tile_verify_launch(const ir_op *op) {
   for (int i = 0; i < op->n_operands; i++)
     if (op->operands[i]->type->kind != IR_T_TENSOR) return ir_error(op, NULL, "argument %d must be a tensor", i);
+  TSR_TRY(verify_in_place(op));
   const char *name = ir_get_str(op, "kernel", "");
   const ir_op *k = op->module->symbols ? ir_symbols_find(op->module->symbols, name) : NULL;
   if (!op->module->symbols) return NULL; /* an op by itself, while its text is read: the kernel may follow it */

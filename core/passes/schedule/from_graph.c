@@ -8,6 +8,7 @@
 #include "core/ir/schedule/schedule.h"
 #include "core/passes/graph/canonical.h"
 #include "core/passes/graph/fuse.h"
+#include "core/passes/schedule/in_place.h"
 
 typedef struct place { /* of a value of the graph, in the new module */
   ir_value *program;   /* at program level */
@@ -275,7 +276,7 @@ static tsr_status emit_group(emitter *e, int group) {
   return NULL;
 }
 
-static tsr_status emit_program(emitter *e, ir_op *func) {
+static tsr_status emit_program(emitter *e, ir_op *func, const pass_options *opts) {
   static const char *const kept[] = {"policy", "precision", "symbolic"};
   ir_builder top = ir_at_end(e->m, e->m->root->regions[0]);
   top.loc = func->loc;
@@ -306,7 +307,8 @@ static tsr_status emit_program(emitter *e, ir_op *func) {
     results[i] = of(r->last->operands[i])->program;
   }
   e->at.loc = r->last->loc;
-  return ir_build0(&e->at, "tessera.schedule.return", r->last->n_operands, results) ? NULL : st_oom();
+  if (!ir_build0(&e->at, "tessera.schedule.return", r->last->n_operands, results)) return st_oom();
+  return sched_mark_in_place(program, opts);
 }
 
 static tsr_status lower_func(ir_module *m, ir_op *func, const pass_options *opts) {
@@ -315,7 +317,7 @@ static tsr_status lower_func(ir_module *m, ir_op *func, const pass_options *opts
   TSR_GOTO(graph_canonicalize(func, opts));
   TSR_GOTO(graph_fuse(func, opts, &e.g));
   TSR_GOTO(make_places(&e, func));
-  TSR_GOTO(emit_program(&e, func));
+  TSR_GOTO(emit_program(&e, func, opts));
 done:
   al_free_array(&m->arena.al, e.places, e.n_places);
   al_free_array(&m->arena.al, e.state, (size_t)e.g.n_ops);

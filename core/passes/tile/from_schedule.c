@@ -75,20 +75,30 @@ static const ir_type *view_of(ir_module *m, const ir_type *t) {
   return ir_type_shaped(m, IR_T_VIEW, t->dtype, t->rank, t->dims);
 }
 
+static double bytes_of(const ir_value *v) {
+  return (double)ir_type_count(v->type) * (double)tsr_dtype_size(v->type->dtype);
+}
+
+/* Of a scatter into its operand: indices and updates are read, and as much as these are is written. */
+static double bytes_in_place(const kb_kernel *k, const ir_value *result) {
+  const ir_op *s = graph_first_of(k->src->regions[0], GRAPH_SCATTER);
+  const double n = s ? bytes_of(s->operands[2]) * (graph_indexed_get(s).adds ? 2 : 1) : 0, all = bytes_of(result);
+  return n < all ? n : all;
+}
+
 /* Arithmetic and traffic as modelled: products of a contraction, one operation per element and op otherwise; every
  * operand and result is moved once. */
 static bool note_work(const kb_kernel *k) {
+  const int64_t in_place = ir_get_int(k->src, "in_place", -1);
   double flops = 0, bytes = 0;
   for (const ir_op *o = k->src->regions[0]->first; o; o = o->next) {
     if (o->def->level != IR_GRAPH || !o->n_results || o->def->flags & IR_VIEWLIKE) continue;
     graph_space s;
     if (o->n_operands && graph_space_of(o, &s)) flops += s.flops;
   }
-  for (int i = 0; i < k->src->n_operands; i++)
-    bytes +=
-        (double)ir_type_count(k->src->operands[i]->type) * (double)tsr_dtype_size(k->src->operands[i]->type->dtype);
+  for (int i = 0; i < k->src->n_operands; i++) bytes += i == in_place ? 0 : bytes_of(k->src->operands[i]);
   for (int i = 0; i < k->src->n_results; i++)
-    bytes += (double)ir_type_count(k->src->results[i]->type) * (double)tsr_dtype_size(k->src->results[i]->type->dtype);
+    bytes += in_place >= 0 ? bytes_in_place(k, k->src->results[i]) : bytes_of(k->src->results[i]);
   return ir_set_attr(k->op, "flops", ir_attr_float(k->m, flops)) &&
          ir_set_attr(k->op, "bytes", ir_attr_float(k->m, bytes));
 }
@@ -241,7 +251,9 @@ static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top,
   if (!parts && k.params.split_k > 1) parts = split_type(k.m, src, k.params.split_k);
   if (!parts) parts = attend_parts_type(k.m, src, &own);
   if (!parts) {
-    if (!launch(program, name, n + results, operands)) return st_oom();
+    const ir_attr *in_place = ir_get_attr(src, "in_place");
+    ir_op *l = launch(program, name, n + results, operands);
+    if (!l || (in_place && !ir_set_attr(l, "in_place", ir_attr_copy(program->m, in_place)))) return st_oom();
     if (equal) return NULL;
     TSR_TRY(make_kernel(&k, top, name, NULL));
     return fill_kernel(&k);

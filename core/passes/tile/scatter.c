@@ -1,7 +1,8 @@
 /* core/passes/tile/scatter.c - the family of scatters. A block has a tile of the axes along which no two updates meet:
- * those that indices don't address. It copies its part of the input and then takes the updates one after the other, in
- * row-major order, so that the result is the same however many run at once. Fragments that are neither loaded nor
- * stored have one layout for each shape: all accesses to an element are one thread's, and need no barrier. */
+ * those that indices don't address. It copies its part of the input, unless it writes in place, and then takes the
+ * updates one after the other, in row-major order, so that the result is the same however many run at once. Fragments
+ * that are neither loaded nor stored have one layout for each shape: all accesses to an element are one thread's, and
+ * need no barrier. */
 #include "core/base/int_math.h"
 #include "core/passes/schedule/defaults.h"
 #include "core/passes/tile/indexed.h"
@@ -113,10 +114,12 @@ tsr_status family_scatter(kb_kernel *k) {
   const int tiled = q.n;
   ir_builder outside;
   ir_value *part_of_table;
-  TSR_TRY(begin_loop(k, &q, tiled, &table, &outside));
-  TSR_TRY(ix_gather(k, &q, IX_TABLE, false, s.tm, s.tn, &part_of_table));
-  TSR_TRY(ix_scatter(k, &q, IX_OUT, false, part_of_table));
-  TSR_TRY(end_loop(k, &outside));
+  if (!ir_get_attr(k->src, "in_place")) {
+    TSR_TRY(begin_loop(k, &q, tiled, &table, &outside));
+    TSR_TRY(ix_gather(k, &q, IX_TABLE, false, s.tm, s.tn, &part_of_table));
+    TSR_TRY(ix_scatter(k, &q, IX_OUT, false, part_of_table));
+    TSR_TRY(end_loop(k, &outside));
+  }
   TSR_TRY(begin_loop(k, &q, tiled, &updates, &outside));
   TSR_TRY(update(k, &q, s.tm, s.tn));
   return end_loop(k, &outside);
