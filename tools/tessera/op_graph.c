@@ -61,7 +61,7 @@ static const struct op_form {
   int results; /* of an op that has as many as it is given; 0: one, or the row's number */
 } forms[] = {
     {"ifft", 1, {TSR_INTS("axes", planes, 2)}, {NULL}},
-    {"stft", 2, {TSR_INT("size", 512), TSR_INT("hop", 128)}, {"m n", "512"}},
+    {"stft", 2, {TSR_INT("size", 512), TSR_INT("hop", 128)}, {"m 64000", "512"}},
     {"istft", 1, {TSR_INT("hop", 128)}, {NULL}},
     {"clip", 2, {TSR_FLOAT("min", -0.5), TSR_FLOAT("max", 0.5)}, {NULL}},
     {"tile", 1, {TSR_INTS("repeats", twice, 2)}, {NULL}},
