@@ -138,9 +138,9 @@ static void untuned_rows_are_read_by_whole_registers(void **state) {
   }
 }
 
-/* The n-major lane layout where tiles have no edge; else rows in lanes, as ever. Found too by searches: what those of lavapipe
- * choose is twice as fast (docs/performance-log.md). */
-static void untuned_products_have_columns_in_lanes(void **state) {
+/* The n-major lane layout where tiles have no edge, else rows in lanes. It is what searches on lavapipe choose, and twice
+ * as fast (docs/performance-log.md). */
+static void untuned_products_take_the_n_major_layout(void **state) {
   static const struct { const char *a, *b, *attr, *c; int lanes, m, n, k, warps; } cases[] = {
       {"512x512xf32", "512x512xf32", "", "512x512xf32", 8, 64, 32, 16, 8},
       {"24x64xf32", "64x48xf32", "", "24x48xf32", 8, 8, 16, 16, 1},
@@ -356,7 +356,7 @@ int main(void) {
       cmocka_unit_test(other_families_are_problems_too),
       cmocka_unit_test(lane_n_need_b_as_it_lies),
       cmocka_unit_test(untuned_rows_are_read_by_whole_registers),
-      cmocka_unit_test(untuned_products_have_columns_in_lanes),
+      cmocka_unit_test(untuned_products_take_the_n_major_layout),
       cmocka_unit_test(every_point_keeps_the_kernels_own_limits),
       cmocka_unit_test(config_switches_become_the_schedules_spelling),
       cmocka_unit_test(extracted_kernel_computes_the_same),

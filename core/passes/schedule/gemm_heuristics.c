@@ -296,7 +296,7 @@ static bool pingpong_plan(const task *x, sched_params *p) {
 /* Whole tiles of operands in memory: neighbouring columns in neighbouring lanes (simt/matrix/lane_n.c), 8 rows a
  * subgroup and 16 or 32 sums a lane, which is what searches find. False where a tile would have an edge, or the rows of
  * b are no whole registers. */
-static bool columns_in_lanes(const task *x, sched_params *p) {
+static bool lane_n_plan(const task *x, sched_params *p) {
   enum { ROWS = 8, STEP = 16, LANES = 8 };
   const graph_contract *g = &x->g;
   const int64_t least = LANES * 4 / x->size;
@@ -371,7 +371,7 @@ static void tile_plan(const task *x, sched_params *p) {
   const tsr_matrix_shape *s = subgroup_shape(x);
   sched_recommended("gemm", !s && is_simt(c) && x->size < 4 ? TSR_DTYPE_NONE : x->t, p);
   if (!s && caps_simd_like(c)) {
-    if (!columns_in_lanes(x, p)) simd_plan(x, p);
+    if (!lane_n_plan(x, p)) simd_plan(x, p);
     return;
   }
   p->m = clamp_tile(p->m, x->g.m, s ? s->m : 16);
