@@ -317,6 +317,7 @@ static void programs(void **state) {
   HOLDS(tsr_program_n_outputs(NULL), == 0);
   HOLDS(tsr_program_n_kernels(NULL), == 0);
   HOLDS(tsr_program_n_fallbacks(NULL), == 0);
+  HOLDS(tsr_program_donated_input(NULL, 0), == -1);
   HOLDS(tsr_program_input(NULL, 0).bytes, == 0);
   HOLDS(tsr_program_output(NULL, 0).bytes, == 0);
   HOLDS_TEXT(tsr_program_kernel(NULL, 0).path, == 0);

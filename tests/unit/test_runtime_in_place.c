@@ -139,7 +139,8 @@ static void replays_move_rows_and_allocate_nothing(void **state) {
   open_rig(&r);
   fill();
   tsr_program *p = compile(&r, HEAD UPDATE("0", "k") TAIL("%0", CACHE), NULL);
-  tsr_buffer *k = buffer(&r, BYTES, cache), *x = buffer(&r, sizeof rows, rows), *at = buffer(&r, sizeof positions, (int32_t[B]){0}),
+  tsr_buffer *k = buffer(&r, BYTES, cache), *x = buffer(&r, sizeof rows, rows),
+             *at = buffer(&r, sizeof positions, (int32_t[B]){0}),
              *unused = buffer(&r, BYTES, NULL);
   tsr_binding in[4] = {{k, 0}, {x, 0}, {at, 0}, {unused, 0}}, out = {k, 0};
   tsr_stream *s;
@@ -299,7 +300,7 @@ static void wrong_texts_are_refused(void **state) {
   rig r;
   open_rig(&r);
   tsr_program *p = compile(&r, HEAD UPDATE("0", "k") TAIL("%0", CACHE), NULL);
-  edited(&r, p, TSR_LEVEL_SCHEDULE, "in_place = 0", "in_place = 1", "in_place = 1 is not the operand");
+  edited(&r, p, TSR_LEVEL_SCHEDULE, "in_place = 0", "in_place = 1", "in_place = 1 is not the operand of a scatter");
   edited(&r, p, TSR_LEVEL_SCHEDULE, "in_place = 0", "in_place = -1", "in_place = -1 is not the operand");
   for (int level = TSR_LEVEL_TILE; level <= TSR_LEVEL_TARGET; level++) {
     edited(&r, p, (tsr_level)level, "in_place = 0", "in_place = 9", "in_place = 9 can't be the memory");

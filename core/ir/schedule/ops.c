@@ -76,8 +76,8 @@ static tsr_status verify_in_place(const ir_op *op) {
   const ir_op *s = graph_first_of(op->regions[0], GRAPH_SCATTER);
   const ir_value *x = n < 0 || n >= op->n_operands ? NULL : op->regions[0]->args[n];
   if (!x || op->n_results != 1 || !s || s->operands[0] != x || x->n_uses > 1)
-    return ir_error(op, NULL, "in_place = %lld is not the operand that a scatter with one result writes to, and alone reads",
-                    (long long)n);
+    return ir_error(op, "a scatter with one result writes to it, and nothing else reads it",
+                    "in_place = %lld is not the operand of a scatter", (long long)n);
   return NULL;
 }
 
