@@ -117,7 +117,8 @@ enum { M = 300, K = 70, N = 90 };
  * softmax(s + t). */
 static tsr_status build(tsr_context *ctx, tsr_graph **g) {
   tsr_value a, b, v, w, p[2], t;
-  tsr_attr beta[2] = {TSR_FLOAT("beta", 1.5), TSR_FLOATS("bounds", ((const double[]){-0.5, 3}), 2)}, perm = TSR_INTS("perm", ((const int64_t[]){1, 0}), 2),
+  tsr_attr beta[2] = {TSR_FLOAT("beta", 1.5), TSR_FLOATS("bounds", ((const double[]){-0.5, 3}), 2)};
+  tsr_attr perm = TSR_INTS("perm", ((const int64_t[]){1, 0}), 2),
            axes = TSR_INTS("axes", ((const int64_t[]){0}), 1);
   tsr_status st = tsr_graph_create(ctx, "main", g);
   if (!st) st = tsr_graph_input(*g, "A", TSR_F32, (tsr_shape){2, {M, K}}, &a);

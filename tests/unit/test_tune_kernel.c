@@ -138,8 +138,8 @@ static void untuned_rows_are_read_by_whole_registers(void **state) {
   }
 }
 
-/* The n-major lane layout where tiles have no edge, else rows in lanes. It is what searches on lavapipe choose, and twice
- * as fast (docs/performance-log.md). */
+/* The n-major lane layout where tiles have no edge, else rows in lanes. It is what searches on lavapipe choose, and
+ * twice as fast (docs/performance-log.md). */
 static void untuned_products_take_the_n_major_layout(void **state) {
   static const struct { const char *a, *b, *attr, *c; int lanes, m, n, k, warps; } cases[] = {
       {"512x512xf32", "512x512xf32", "", "512x512xf32", 8, 64, 32, 16, 8},
