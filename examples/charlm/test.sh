@@ -37,7 +37,12 @@ within "$(loss_of safe.csv 40)" "$(loss_of aggressive.csv 40)" 0.2 || bad "safe 
 # ---- a scale that overflows is halved, and the step changes nothing else ---------------------------------------------
 small --mode standard --steps 12 --batch 1 --length 2 --scale 3e38 --csv scale.csv >out 2>&1 || bad "$(tail -1 out)"
 awk -F, 'NR == 2 {exit !($3 == "inf" && $5 == 1.5e38)}' scale.csv || bad "no overflow: $(sed -n 2p scale.csv)"
-awk -F, 'NR > 2 && $3 == "inf" {exit 1}' scale.csv || bad "it overflows still"
+# How often it does depends on the machine's texts: each time it is halved, else it stays.
+awk -F, -v was=3e38 'NR > 1 {
+    want = $3 == "inf" ? was / 2 : was
+    wrong += $5 < 0.999 * want || $5 > 1.001 * want
+    was = $5; n += $3 == "inf"; last = $3
+  } END {exit wrong || n > 4 || last == "inf"}' scale.csv || bad "the scale: $(cut -d, -f3,5 scale.csv | paste -sd' ')"
 
 # ---- deterministic: twice, and killed on the way ---------------------------------------------------------------------
 run=("${model[@]}" --mode deterministic --steps 80 --every 1)
