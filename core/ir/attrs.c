@@ -4,7 +4,8 @@
 
 #include "core/base/number.h"
 #include "core/base/policy.h"
-#include "core/ir/ir.h"
+#include "core/ir/attrs.h"
+#include "core/ir/types.h"
 
 static ir_attr *attr_new(ir_module *m, ir_attr_kind kind) {
   ir_attr *a = arena_new(&m->arena, ir_attr);
@@ -172,6 +173,25 @@ ir_attr *ir_attr_copy(ir_module *m, const ir_attr *a) {
     return c;
   }
   default: return arena_dup(&m->arena, a, sizeof *a);
+  }
+}
+
+bool ir_attr_same(const ir_attr *a, const ir_attr *b) {
+  if (a->kind != b->kind) return false;
+  switch (a->kind) {
+  case IR_A_UNIT: return true;
+  case IR_A_FLOAT: return !memcmp(&a->u.f, &b->u.f, sizeof a->u.f);
+  case IR_A_STR: return !strcmp(a->u.s, b->u.s);
+  case IR_A_TYPE: return ir_type_same(a->u.type, b->u.type);
+  case IR_A_ARRAY:
+    if (a->u.array.n != b->u.array.n) return false;
+    for (int i = 0; i < a->u.array.n; i++)
+      if (!ir_attr_same(a->u.array.v[i], b->u.array.v[i])) return false;
+    return true;
+  case IR_A_DENSE:
+    return ir_type_same(a->u.dense.type, b->u.dense.type) && a->u.dense.splat == b->u.dense.splat &&
+           a->u.dense.bytes == b->u.dense.bytes && !memcmp(a->u.dense.data, b->u.dense.data, a->u.dense.bytes);
+  default: return a->u.i == b->u.i;
   }
 }
 

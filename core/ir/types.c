@@ -4,11 +4,11 @@
 
 #include "core/base/dtype.h"
 #include "core/base/hash.h"
-#include "core/ir/ir.h"
+#include "core/ir/types.h"
 
 static bool same_str(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 
-static bool same_type(const ir_type *a, const ir_type *b) {
+bool ir_type_same(const ir_type *a, const ir_type *b) {
   if (a->kind != b->kind || a->dtype != b->dtype || a->rank != b->rank || a->has_strides != b->has_strides ||
       a->offset != b->offset || a->pad != b->pad || !same_str(a->use, b->use))
     return false;
@@ -28,7 +28,7 @@ static uint64_t hash_type(const ir_type *t) {
 /* The place of t in the module's table, or the empty one where it belongs. */
 static ir_type **type_place(ir_type **table, size_t cap, const ir_type *t) {
   size_t at = (size_t)hash_type(t) & (cap - 1);
-  while (table[at] && !same_type(table[at], t)) at = (at + 1) & (cap - 1);
+  while (table[at] && !ir_type_same(table[at], t)) at = (at + 1) & (cap - 1);
   return &table[at];
 }
 

@@ -17,6 +17,10 @@
 #include "core/passes/schedule/transpose_operand.h"
 #include "core/passes/tile/from_schedule.h"
 
+static tsr_status rules(const pipeline *p, ir_module *m, ir_module **out) {
+  return graph_apply_rules_module(m, &p->options);
+}
+
 static tsr_status expand_ops(const pipeline *p, ir_module *m, ir_module **out) {
   return graph_expand_module(m, &p->options);
 }
@@ -89,6 +93,7 @@ static tsr_status link_program(const pipeline *p, ir_module *m, ir_module **out)
 }
 
 static const pass_row rows[] = {
+    {"rules", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, rules, true, "the application's rewrite rules, on the graph as it is given"},
     {"expand_ops", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, expand_ops, true, "composite ops become the ops that they stand for"},
     {"complex", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, split_complex, true, "complex numbers become pairs of real ones"},
     {"transforms", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, transforms, true, "Fourier transforms become kernels of as many points as the device takes, or products"},

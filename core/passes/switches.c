@@ -34,7 +34,7 @@ tsr_status pass_check_disable(const tsr_allocator *al, const char *from, const c
     char word[64];
     size_t len = strcspn(list, ",");
     snprintf(word, sizeof word, "%.*s", (int)len, list);
-    if (len && (len >= sizeof word || !listed(known, word)))
+    if (len && (len >= sizeof word || !(strchr(word, '.') || listed(known, word))))
       return st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("runtime", from, known), "no switch is called \"%s\"", word);
     list += len + (list[len] == ',');
   }

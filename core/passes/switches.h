@@ -10,11 +10,13 @@ typedef struct pass_options {
   bool no_host;        /* another device, and what it leaves to the host is an error */
   bool exact;          /* deterministic policies: no rewrite that changes rounding */
   pass_trace *trace;   /* may be NULL */
+  const struct user_rule *const *rules; /* the application's, in the order in which they are tried */
+  int n_rules;
 } pass_options;
 
 /* Is the rule switched on: neither it nor its group is in the disable list? */
 bool pass_enabled(const pass_options *o, const char *group, const char *rule);
 /* NULL, or a status that names the first word of the list that is no switch, and all that are. `from`: where the list
- * comes from. */
+ * comes from. Words with a '.' are applications' rules, which each compilation looks for. */
 tsr_status pass_check_disable(const tsr_allocator *al, const char *from, const char *list);
 #endif

@@ -17,6 +17,7 @@
 #include "core/passes/tile/work.h"
 #include "core/profile/verdict.h"
 #include "core/runtime/compile_cached.h"
+#include "core/runtime/rule.h"
 #include "core/runtime/tuned.h"
 
 typedef struct compile {
@@ -274,7 +275,7 @@ static tsr_status lower_all(compile *c) {
   size_t n_passes;
   pipeline_rows(&n_passes);
   if (!(p->costs = arena_array(&p->arena, pass_cost, n_passes))) return st_oom();
-  const pipeline passes = {
+  pipeline passes = {
       .levels = p->levels,
       .caps = &c->dev->caps,
       .options = {.disable = joined_disable(c),
@@ -294,6 +295,7 @@ static tsr_status lower_all(compile *c) {
       .after = dump_after,
       .costs = p->costs,
       .lowered = dump};
+  TSR_TRY(rt_rules(p->ctx, &p->arena, &passes.options));
   TSR_TRY(pipeline_run(&passes, c->level));
   return emit_module(p->levels[TSR_LEVEL_TARGET], &c->dev->caps, &p->arena, &p->desc);
 }

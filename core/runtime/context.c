@@ -7,6 +7,7 @@
 #include "core/passes/pipeline.h"
 #include "core/passes/switches.h"
 #include "core/runtime/internal.h"
+#include "core/runtime/rule.h"
 
 static void default_log(void *user, tsr_log_level level, const char *text) {
   static const char *const names[] = {"error", "warning", "info", "debug"};
@@ -96,6 +97,7 @@ void tsr_context_destroy(tsr_context **cp) {
     if (c->backends[i].instance) c->backends[i].vt->instance_destroy(c->backends[i].instance);
   rt_tune_close(c);
   rt_custom_clear(c);
+  rt_rule_clear(c);
   arena_clear(&c->devices_arena);
   rt_probe_clear(c);
   pthread_mutex_destroy(&c->lock);

@@ -51,6 +51,7 @@ struct tsr_context {
   bool listed;
   pthread_mutex_t lock; /* loading and listing */
   struct rt_custom *custom;
+  struct rt_rule *rules; /* rule.c; under the lock */
   uint64_t
       last_number; /* of the devices and programs made so far; begins at the time, so that other contexts have others */
   struct rt_tune_state {

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "core/base/hash.h"
+#include "core/ir/attrs.h"
 #include "core/passes/graph/rules.h"
+#include "core/passes/graph/user_rule.h"
 #include "core/passes/graph/views.h"
 
 enum { MAX_SWEEPS = 64 };
@@ -28,22 +30,61 @@ size_t graph_simplify_rules(graph_rule_info *out, size_t cap) {
   return n;
 }
 
+/* How often the application's rules may fire in a function: what one of them gives may be matched again, so that two
+ * can go on for ever, and grow. */
+enum { FIRINGS_A_RULE = 64, FIRINGS_AN_OP = 16 };
+
+/* Rewriting of one function. */
+typedef struct sweep {
+  const pass_options *o;
+  const char *pass;
+  bool own;        /* the library's rules too */
+  int left, fired; /* of the application's rules */
+} sweep;
+
+static sweep sweep_begin(const ir_op *func, const pass_options *o, const char *pass, bool own) {
+  sweep s = {.o = o, .pass = pass, .own = own, .left = FIRINGS_A_RULE * o->n_rules};
+  for (const ir_op *op = func->regions[0]->first; o->n_rules && op; op = op->next) s.left += FIRINGS_AN_OP;
+  return s;
+}
+
+/* One of the library's rules, or behind those one of the application's. */
+typedef struct any_rule { const char *name; bool rounds; rewrite_fn fn; const user_rule *user; } any_rule;
+
+static any_rule rule_at(const pass_options *o, int i) {
+  if (i < N_RULES) return (any_rule){rules[i].name, rules[i].rounds, rules[i].fn, NULL};
+  const user_rule *u = o->rules[i - N_RULES];
+  return (any_rule){u->name, u->rounds, NULL, u};
+}
+
+static ir_value *apply(const any_rule *x, rewrite *r, char *why, size_t n) {
+  if (!x->user) return x->fn(r);
+  ir_value *v = user_rule_apply(x->user, &r->b, r->op, why, n);
+  if (*why) r->why = why;
+  return v;
+}
+
 /* Tries all rules at op. With `refusals`, records why they didn't fire instead (nothing fires then). */
-static tsr_status rewrite_op(ir_op *op, const pass_options *o, bool refusals, bool *changed) {
-  for (int i = 0; i < N_RULES; i++) {
-    bool on = pass_enabled(o, "rewrites", rules[i].name), may = on && !(rules[i].rounds && o->exact);
-    if (!may && !refusals) continue;
+static tsr_status rewrite_op(ir_op *op, sweep *s, bool refusals, bool *changed) {
+  const pass_options *o = s->o;
+  for (int i = s->own ? 0 : N_RULES; i < N_RULES + o->n_rules; i++) {
+    const any_rule x = rule_at(o, i);
+    bool on = pass_enabled(o, "rewrites", x.name), may = on && !(x.rounds && o->exact);
+    if ((!may || (x.user && s->left <= 0)) && !refusals) continue;
+    char why[200] = "";
     rewrite r = {ir_before(op), op, NULL, o};
-    ir_value *v = rules[i].fn(&r);
+    ir_value *v = apply(&x, &r, why, sizeof why);
     if (r.b.failed) return st_oom();
     if (refusals) {
       if (v && !on) r.why = "switched off";
-      else if (v) r.why = "it would change rounding";
-      if (r.why) trace_add(o->trace, "simplify", rules[i].name, op, false, "%s", r.why);
+      else if (v && !may) r.why = "it would change rounding";
+      else if (v && x.user) r.why = "the application's rules have fired as often as they may";
+      if (r.why) trace_add(o->trace, s->pass, x.name, op, false, "%s", r.why);
       continue; /* what the rule built is dead */
     }
     if (!v || v == op->results[0]) continue;
-    trace_add(o->trace, "simplify", rules[i].name, op, true, "%s", "");
+    trace_add(o->trace, s->pass, x.name, op, true, "%s", "");
+    if (x.user) s->left--, s->fired++;
     graph_replace(op, v);
     *changed = true;
     return NULL;
@@ -51,26 +92,26 @@ static tsr_status rewrite_op(ir_op *op, const pass_options *o, bool refusals, bo
   return NULL;
 }
 
-/* ---- common subexpressions ------------------------------------------------------------------------------------- */
-
-static bool same_attr(const ir_attr *a, const ir_attr *b) {
-  if (a->kind != b->kind) return false;
-  switch (a->kind) {
-  case IR_A_UNIT: return true;
-  case IR_A_FLOAT: return !memcmp(&a->u.f, &b->u.f, sizeof a->u.f);
-  case IR_A_STR: return !strcmp(a->u.s, b->u.s);
-  case IR_A_TYPE: return a->u.type == b->u.type;
-  case IR_A_ARRAY:
-    if (a->u.array.n != b->u.array.n) return false;
-    for (int i = 0; i < a->u.array.n; i++)
-      if (!same_attr(a->u.array.v[i], b->u.array.v[i])) return false;
-    return true;
-  case IR_A_DENSE:
-    return a->u.dense.type == b->u.dense.type && a->u.dense.splat == b->u.dense.splat &&
-           a->u.dense.bytes == b->u.dense.bytes && !memcmp(a->u.dense.data, b->u.dense.data, a->u.dense.bytes);
-  default: return a->u.i == b->u.i;
+/* All ops in order. */
+static tsr_status rewrite_all(ir_op *func, sweep *s, bool refusals, bool *changed) {
+  for (ir_op *op = func->regions[0]->first, *next; op; op = next) {
+    next = op->next;
+    ir_settle(op);
+    if (op->def->level == IR_GRAPH && (op->def->flags & IR_PURE)) TSR_TRY(rewrite_op(op, s, refusals, changed));
   }
+  return NULL;
 }
+
+/* Why nothing fired, for the trace; goes over what the refused rules built. */
+static tsr_status tell_refusals(ir_op *func, sweep *s) {
+  bool changed = false;
+  if (!s->o->trace) return NULL;
+  TSR_TRY(rewrite_all(func, s, true, &changed));
+  ir_dce(func);
+  return NULL;
+}
+
+/* ---- common subexpressions ------------------------------------------------------------------------------------- */
 
 static bool same_op(const ir_op *a, const ir_op *b) {
   if (a->def != b->def || a->n_operands != b->n_operands || a->n_attrs != b->n_attrs ||
@@ -80,7 +121,7 @@ static bool same_op(const ir_op *a, const ir_op *b) {
     if (a->operands[i] != b->operands[i]) return false;
   for (int i = 0; i < a->n_attrs; i++) {
     const ir_attr *other = ir_get_attr(b, a->attrs[i].name);
-    if (!other || !same_attr(a->attrs[i].attr, other)) return false;
+    if (!other || !ir_attr_same(a->attrs[i].attr, other)) return false;
   }
   return true;
 }
@@ -137,27 +178,41 @@ static void dead_code(ir_op *func, const pass_options *o) {
   if (n) trace_add(o->trace, "simplify", "dead_code", func, true, "%d ops", n);
 }
 
+static void tell_bound(ir_op *func, const sweep *s, bool changed) {
+  if (s->left <= 0)
+    trace_add(s->o->trace, s->pass, "bound", func, false, "the application's rules fired %d times and were stopped",
+              s->fired);
+  else if (changed)
+    trace_add(s->o->trace, s->pass, "bound", func, false, "rules still fired in sweep %d, the last", MAX_SWEEPS);
+}
+
 tsr_status graph_simplify(ir_op *func, const pass_options *opts) {
   static const pass_options none = {0};
   const pass_options *o = opts ? opts : &none;
+  sweep s = sweep_begin(func, o, "simplify", true);
   bool changed = true;
-  for (int sweep = 0; changed && sweep < MAX_SWEEPS; sweep++) {
+  for (int n = 0; changed && n < MAX_SWEEPS; n++) {
     changed = false;
-    for (ir_op *op = func->regions[0]->first, *next; op; op = next) {
-      next = op->next;
-      ir_settle(op);
-      if (op->def->level == IR_GRAPH && (op->def->flags & IR_PURE)) TSR_TRY(rewrite_op(op, o, false, &changed));
-    }
+    TSR_TRY(rewrite_all(func, &s, false, &changed));
     if (pass_enabled(o, "rewrites", "common_subexpression")) TSR_TRY(common_subexpressions(func, o, &changed));
     dead_code(func, o);
   }
-  if (!o->trace) return NULL;
-  for (ir_op *op = func->regions[0]->first, *next; op; op = next) {
-    next = op->next;
-    if (op->def->level == IR_GRAPH && (op->def->flags & IR_PURE)) TSR_TRY(rewrite_op(op, o, true, &changed));
+  tell_bound(func, &s, changed);
+  return tell_refusals(func, &s);
+}
+
+/* *fired: how often, negative where that is the bound and not the end. */
+static tsr_status apply_rules(ir_op *func, const pass_options *o, int *fired) {
+  sweep s = sweep_begin(func, o, "rules", false);
+  bool changed = o->n_rules != 0;
+  for (int n = 0; changed && n < MAX_SWEEPS; n++) {
+    changed = false;
+    TSR_TRY(rewrite_all(func, &s, false, &changed));
+    ir_dce(func);
   }
-  ir_dce(func); /* what the refused rules built */
-  return NULL;
+  *fired = changed || s.left <= 0 ? -s.fired : s.fired;
+  tell_bound(func, &s, changed);
+  return tell_refusals(func, &s);
 }
 
 tsr_status graph_simplify_module(ir_module *m, const pass_options *opts) {
@@ -168,4 +223,27 @@ tsr_status graph_simplify_module(ir_module *m, const pass_options *opts) {
       if (st) return ir_cause(m, NULL, st);
     }
   return ir_verify(m);
+}
+
+tsr_status graph_apply_rules_module(ir_module *m, const pass_options *o) {
+  if (!o->n_rules) return NULL;
+  ir_begin(m);
+  for (ir_op *f = m->root->regions[0]->first; f; f = f->next) {
+    int fired = 0;
+    tsr_status st = graph_is(f, G_FUNC) ? apply_rules(f, o, &fired) : NULL;
+    if (st) return ir_cause(m, NULL, st);
+  }
+  return ir_verify(m);
+}
+
+tsr_status graph_rule_ends(const tsr_allocator *al, const user_rule *r) {
+  ir_module *m = NULL;
+  int fired = 0;
+  TSR_TRY(ir_module_clone(r->m, &m));
+  tsr_status st = apply_rules(graph_find_func(m, "replacement"), &(pass_options){.rules = &r, .n_rules = 1}, &fired);
+  ir_module_destroy(&m);
+  if (!st && fired < 0)
+    st = st_make(al, TSR_INVALID_ARGUMENT, ST_WHERE("rule", r->name, NULL),
+                 "it fires on what it gives, without end: %d times", -fired);
+  return st;
 }

@@ -1,0 +1,56 @@
+/* tessera/transform.h - rewrite rules of the application. Conventions are tessera.h's. */
+#ifndef TESSERA_TRANSFORM_H
+#define TESSERA_TRANSFORM_H
+
+#include "tessera/tessera.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- rewrite rules --------------------------------------------------------------------------------------------- */
+
+/* What stands in a hole of a rule's pattern. */
+typedef struct tsr_rule_hole {
+  const char *name;
+  tsr_dtype dtype;
+  tsr_shape shape;
+  const void *data; /* of a constant: its elements, row-major; NULL: it is computed */
+  int64_t n_data;   /* how many are there: 1 where all are the same */
+} tsr_rule_hole;
+
+/* A rewrite rule of the application's own (docs/fusion.md), tried in every compilation of the context: on the graph as
+ * it is given, and again behind the library's rules, to a fixed point. It fires or is refused by its name in the trace,
+ * and is switched off by it, as all rules are. */
+typedef struct tsr_rule {
+  const char *name; /* with a '.' in it: "mylib.fold_scale"; at most 60 characters */
+  /* IR text with two functions, "pattern" and "replacement", of the same arguments and with one result each. The
+   * arguments are holes: of any value with that element type, rank and known dimensions ('?' is any). Operations match
+   * with the same attributes (axes counted from either end) and, where they commute, in either order; constants of
+   * equal elements match by their value, in any shape. At most 64 values. */
+  const char *text;
+  const char *types; /* "f16, bf16, f32": element types that the first hole's stands for, wherever it is written; NULL:
+                        that one alone */
+  bool any_shape;    /* holes take values of any shape */
+  bool rounds;       /* may change rounding: only under the policy fast */
+  bool shared;       /* fires also where something else needs a value inside the pattern, which is computed besides */
+  bool unchecked;    /* the values are equal only where `fits` says so: they are not compared at registration */
+  /* Optional: whether it may fire on these values; where not it writes one line to why, for the trace. May run on any
+   * thread, several at once, and must not call into the library. `holes` and what it points to are valid during the
+   * call. */
+  bool (*fits)(void *user, const tsr_rule_hole *holes, int n_holes, char *why, size_t why_bytes);
+  void *user;
+} tsr_rule;
+/* *rule is copied, its strings too; `user` must outlive the context. The two functions are evaluated on random inputs
+ * by the oracle, for each type and several sizes of unknown dimensions: their values must be the same, with infinities
+ * and NaN too, or, of a rule that may change rounding, within both sides' tolerances. TSR_INVALID_ARGUMENT: the name is
+ * taken, a hole is not bound, types differ, values differ, or the rule fires on what it gives without end.
+ * TSR_PARSE_ERROR, TSR_VERIFY_ERROR: the text is wrong. Rules fire at most 64 times each and 16 times for each
+ * operation of a graph; a compilation that comes to that bound goes on with what it has, and its trace says so.
+ * Programs compiled before have none of it. What the tuner keeps is kept by kernel, as the rules left it. */
+TSR_API TSR_MUST_USE tsr_status tsr_rule_register(tsr_context *ctx, const tsr_rule *rule);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
