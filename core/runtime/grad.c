@@ -5,6 +5,7 @@
 #include "core/ir/graph/ops.h"
 #include "core/passes/graph/autodiff.h"
 #include "core/runtime/custom.h"
+#include "tessera/transform.h"
 
 /* What the op's callback gave, as values of the function. */
 static tsr_status take_gradients(const tsr_graph *g, const ir_op *op, const char *name, const tsr_value *given,
@@ -44,10 +45,10 @@ done:
 }
 
 /* The number of an input among the function's arguments. */
-static tsr_status input_number(const tsr_graph *g, tsr_value v, int *out) {
+static tsr_status input_number(const tsr_graph *g, const char *fn, tsr_value v, int *out) {
   const ir_value *x = v >= 1 && v <= g->n_values ? g->values[v - 1] : NULL;
   if (!x || x->owner != g->func->regions[0])
-    return RT_BAD(g->ctx, "graph_grad", NULL, "value %u is not an input of the graph", (unsigned)v);
+    return RT_BAD(g->ctx, fn, NULL, "value %u is not an input of the graph", (unsigned)v);
   *out = x->index;
   return NULL;
 }
@@ -61,27 +62,40 @@ static tsr_status check_known(const tsr_graph *g) {
   return NULL;
 }
 
-tsr_status tsr_graph_grad(const tsr_graph *g, const tsr_value *wrt, int n, tsr_graph **out) {
-  RT_OUT("graph_grad", out);
-  RT_NEED("graph_grad", "g", g);
-  RT_NEED("graph_grad", "wrt", wrt);
-  if (n < 1 || n > 1 << 16) return RT_BAD(g->ctx, "graph_grad", NULL, "%d inputs", n);
+/* What both modes are: `derive` adds the function, whose name ends so. */
+static tsr_status derivative(const tsr_graph *g, const char *fn, const tsr_value *wrt, int n, const char *suffix,
+                             tsr_status (*derive)(ir_op *, const grad_request *, ir_op **), tsr_graph **out) {
+  if (n < 1 || n > 1 << 16) return RT_BAD(g->ctx, fn, NULL, "%d inputs", n);
   TSR_TRY(ir_verify(g->m));
   TSR_TRY(check_known(g));
   tsr_graph *d;
   TSR_TRY(rt_graph_new(g->ctx, &d));
   tsr_status st = NULL;
   TSR_GOTO(ir_module_clone(g->m, &d->m));
-  ir_op *func = graph_find_func(d->m, NULL), *grad = NULL;
+  ir_op *func = graph_find_func(d->m, NULL), *made = NULL;
   int *numbers = arena_array(&d->m->arena, int, n);
-  const char *name = arena_fmt(&d->m->arena, "%s_grad", ir_get_str(func, "sym_name", "main"));
+  const char *name = arena_fmt(&d->m->arena, "%s_%s", ir_get_str(func, "sym_name", "main"), suffix);
   if (!numbers || !name) TSR_GOTO(st_oom());
-  for (int i = 0; i < n; i++) TSR_GOTO(input_number(g, wrt[i], &numbers[i]));
-  TSR_GOTO(graph_grad_of(func, &(grad_request){numbers, n, name, custom_adjoint, g->ctx}, &grad));
+  for (int i = 0; i < n; i++) TSR_GOTO(input_number(g, fn, wrt[i], &numbers[i]));
+  TSR_GOTO(derive(func, &(grad_request){numbers, n, name, custom_adjoint, g->ctx}, &made));
   ir_op_remove(func);
-  TSR_GOTO(rt_graph_close(d, grad));
+  TSR_GOTO(rt_graph_close(d, made));
   *out = d;
 done:
   if (st) tsr_graph_destroy(&d);
   return st;
+}
+
+tsr_status tsr_graph_grad(const tsr_graph *g, const tsr_value *wrt, int n, tsr_graph **out) {
+  RT_OUT("graph_grad", out);
+  RT_NEED("graph_grad", "g", g);
+  RT_NEED("graph_grad", "wrt", wrt);
+  return derivative(g, "graph_grad", wrt, n, "grad", graph_grad_of, out);
+}
+
+tsr_status tsr_graph_jvp(const tsr_graph *g, const tsr_value *wrt, int n, tsr_graph **out) {
+  RT_OUT("graph_jvp", out);
+  RT_NEED("graph_jvp", "g", g);
+  RT_NEED("graph_jvp", "wrt", wrt);
+  return derivative(g, "graph_jvp", wrt, n, "jvp", graph_jvp_of, out);
 }

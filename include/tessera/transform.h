@@ -1,4 +1,5 @@
-/* tessera/transform.h - rewrite rules of the application. Conventions are tessera.h's. */
+/* tessera/transform.h - what makes graphs of graphs, besides tessera.h's tsr_graph_grad and tsr_graph_specialize:
+ * forward-mode derivatives, and rewrite rules of the application. Conventions are tessera.h's. */
 #ifndef TESSERA_TRANSFORM_H
 #define TESSERA_TRANSFORM_H
 
@@ -7,6 +8,16 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- derivatives ----------------------------------------------------------------------------------------------- */
+
+/* Forward-mode derivative, a Jacobian times a vector: a new graph whose inputs are g's and then, for each of the n
+ * inputs wrt[i] (each named once), its tangent, of its type; whose outputs are g's and then, for each of them, its
+ * tangent, of its type: how it moves when those inputs move along their tangents. What depends on none of them, and
+ * what is no float, has zeros. It can't be extended; its inputs are the values 1, 2, ... in order. Of a graph from
+ * tsr_graph_grad the tangents of the gradients are a Hessian times a vector. TSR_VERIFY_ERROR names an op without a
+ * derivative on the way. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_jvp(const tsr_graph *g, const tsr_value *wrt, int n, tsr_graph **out);
 
 /* ---- rewrite rules --------------------------------------------------------------------------------------------- */
 

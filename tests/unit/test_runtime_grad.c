@@ -11,6 +11,7 @@
 
 #include <math.h>
 
+#include "tessera/transform.h"
 #include "tests/support/api_check.h"
 
 /* ---- my.silu(x) = x / (1 + exp(-x)), with its derivative g (s + y (1 - s)) by ops of the table ------------------- */
@@ -187,15 +188,59 @@ static void derivatives_that_can_not_be_are_one_clear_line(void **state) {
   tsr_context_destroy(&ctx);
 }
 
+/* loss = sum(my.silu(A B) * W): its tangent along one element of A is that element's gradient, and the tangent of what
+ * depends on nothing that moves is 0. */
+static void tangents_through_a_custom_op_are_its_gradient_times_the_direction(void **state) {
+  enum { N_IN = 4, AT = 7 };
+  static values x;
+  static float direction[M * K];
+  static double out[2 * N_OUT][M * K];
+  double *results[2 * N_OUT];
+  tsr_context *ctx;
+  tsr_graph *g, *d, *again;
+  OK(tsr_context_create(NULL, &ctx));
+  OK(add_op(ctx, "my.silu", silu_adjoint));
+  OK(build(ctx, "my.silu", &g));
+  OK(tsr_graph_jvp(g, (tsr_value[]){1}, 1, &d));
+  assert_int_equal(tsr_graph_n_inputs(d), N_IN);
+  assert_string_equal(tsr_graph_input_info(d, 3).name, "A_tangent");
+  assert_int_equal(tsr_graph_n_outputs(d), 2 * N_OUT);
+  fill(&x);
+  direction[AT] = 1;
+  for (int i = 0; i < 2 * N_OUT; i++) results[i] = out[i];
+  OK(tsr_graph_reference(d, (const void *[]){x.in[0], x.in[1], x.in[2], direction}, results, NULL));
+  assert_true(fabs(out[N_OUT][0] - out[1][AT]) <= 1e-9 * (1 + fabs(out[1][AT])));
+  /* Hessians are symmetric: that of A's gradients against a difference of them. */
+  OK(evaluate(g, &x));
+  const float before = x.in[0][AT];
+  x.in[0][AT] += 1.0f / 1024;
+  const double h = (double)x.in[0][AT] - (double)before;
+  double first = x.want[1][AT + 1];
+  OK(evaluate(g, &x));
+  const double slope = (x.want[1][AT + 1] - first) / h;
+  const double have = out[N_OUT + 1][AT + 1];
+  if (!(fabs(slope - have) <= 1e-2 * (1 + fabs(slope)))) fail_msg("%g by differences, %g", slope, have);
+  expect(tsr_graph_jvp(g, (tsr_value[]){9}, 1, &again), TSR_INVALID_ARGUMENT, "value 9 is not an input");
+  expect(tsr_graph_jvp(g, (tsr_value[]){1}, 0, &again), TSR_INVALID_ARGUMENT, "0 inputs");
+  expect(tsr_graph_jvp(g, (tsr_value[]){2, 2}, 2, &again), TSR_VERIFY_ERROR, "asked for twice");
+  expect(tsr_graph_jvp(g, NULL, 1, &again), TSR_INVALID_ARGUMENT, "wrt is NULL");
+  assert_null(again);
+  tsr_graph_destroy(&d);
+  tsr_graph_destroy(&g);
+  tsr_context_destroy(&ctx);
+}
+
 static tsr_code whole_life(counting *c) {
   tsr_allocator al = {count_alloc, count_free, c};
   tsr_context *ctx = NULL;
-  tsr_graph *g = NULL;
+  tsr_graph *g = NULL, *forward = NULL;
   tsr_status st = tsr_context_create(&(tsr_context_desc){.allocator = &al, .cache_dir = ""}, &ctx);
   if (!st) st = add_op(ctx, "my.silu", silu_adjoint);
   if (!st) st = build(ctx, "my.silu", &g);
+  if (!st) st = tsr_graph_jvp(g, (tsr_value[]){1, 2}, 2, &forward);
   tsr_code code = tsr_status_code(st);
   tsr_status_free(st);
+  tsr_graph_destroy(&forward);
   tsr_graph_destroy(&g);
   tsr_context_destroy(&ctx);
   return code;
@@ -208,6 +253,7 @@ static void every_failed_allocation_of_a_gradient_is_a_status(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gradient_through_a_custom_op_is_that_of_the_op_it_copies),
+      cmocka_unit_test(tangents_through_a_custom_op_are_its_gradient_times_the_direction),
       cmocka_unit_test(derivatives_that_can_not_be_are_one_clear_line),
       cmocka_unit_test(every_failed_allocation_of_a_gradient_is_a_status),
   };

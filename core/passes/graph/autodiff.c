@@ -1,6 +1,6 @@
 /* core/passes/graph/autodiff.c - see autodiff.h. The copy of the function, whose composite ops become what they stand
- * for unless they have a derivative of their own, is extended in place: `active` marks what depends on the chosen
- * arguments (value->scratch), value->data holds the gradient collected so far. */
+ * for unless they have a derivative of their own, is extended in place. Backwards, value->scratch marks what depends on
+ * the chosen arguments, value->data holds the gradient collected so far. */
 #include "core/passes/graph/autodiff.h"
 
 #include <string.h>
@@ -9,14 +9,18 @@
 #include "core/ir/graph/expand.h"
 #include "core/passes/graph/complex.h"
 
+static tsr_status check_result(const ir_op *func) {
+  const ir_type *t = func->regions[0]->last->n_operands ? func->regions[0]->last->operands[0]->type : NULL;
+  if (t && ir_type_count(t) == 1 && dtype_is_float(t->dtype)) return NULL;
+  return !t ? NULL
+            : ir_error(func, "reduce it to one number first, e.g. reduce_sum",
+                       "the first result must be one float to be differentiated");
+}
+
 static tsr_status check_request(const ir_op *func, const grad_request *q) {
   const int *wrt = q->wrt;
   const ir_block *r = func->regions[0];
   if (!r->last->n_operands) return ir_error(func, NULL, "has no result to differentiate");
-  const ir_type *t = r->last->operands[0]->type;
-  if (ir_type_count(t) != 1 || !dtype_is_float(t->dtype))
-    return ir_error(func, "reduce it to one number first, e.g. reduce_sum",
-                    "the first result must be one float to be differentiated");
   for (int i = 0; i < q->n_wrt; i++) {
     if (wrt[i] < 0 || wrt[i] >= r->n_args) return ir_error(func, NULL, "has no argument %d", wrt[i]);
     if (!dtype_is_float(dtype_part(r->args[wrt[i]]->type->dtype)))
@@ -85,14 +89,107 @@ static tsr_status differentiate(ir_op *f, const grad_request *q) {
   return graph_sign(f) ? NULL : st_oom();
 }
 
+/* ---- forward mode ---------------------------------------------------------------------------------------------- */
+
+/* An op's tangent comes from its adjoint: the adjoint is linear in the gradient u of the result, operand gradients =
+ * J^T u, so that its own adjoint with respect to u, given the operands' tangents t, is J t. What the first of the two
+ * passes built, u too, is dead behind the second: were anything left of it, the adjoint would not be linear. Tangents
+ * are kept in value->data. */
+
+static bool is_differentiable(const ir_value *v) { return dtype_is_float(dtype_part(v->type->dtype)); }
+
+static bool is_moved(const ir_op *op) {
+  bool moved = false, gives = false;
+  for (int i = 0; i < op->n_operands; i++) moved |= op->operands[i]->data != NULL;
+  for (int i = 0; i < op->n_results; i++) gives |= is_differentiable(op->results[i]);
+  return moved && gives;
+}
+
+/* A gradient for each result that can have one: nothing but a name, which no op may read in the end. */
+static bool place_gradients(ir_builder *b, ir_op *op, ir_value **u) {
+  for (int i = 0; i < op->n_results; i++) {
+    u[i] = is_differentiable(op->results[i]) ? graph_fill(b, op->results[i]->type, 0) : NULL;
+    if (b->failed) return false;
+    if (!u[i]) continue;
+    u[i]->def->data = op;
+    u[i]->scratch = 1;
+    op->results[i]->data = u[i];
+  }
+  return true;
+}
+
+/* The operands' gradients as functions of u, and then u's gradient where those have the operands' tangents. */
+static tsr_status transpose_adjoint(ir_builder *b, ir_op *op, const grad_request *q) {
+  const graph_row *row = graph_ext(op);
+  const bool custom = graph_is_kind(op, GRAPH_CUSTOM) && q->custom;
+  ir_op *before = b->before->prev;
+  ir_value **u = arena_array(&b->m->arena, ir_value *, op->n_results + 1),
+           **grads = arena_array(&b->m->arena, ir_value *, op->n_operands + 1);
+  if (!custom && (!row || !row->adjoint)) return ir_error(op, NULL, "has no derivative");
+  if (!u || !grads || !place_gradients(b, op, u)) return st_oom();
+  if (custom) TSR_TRY(q->custom(q->user, op, u[0], grads));
+  else if (!row->adjoint(b, op, u[0], grads)) return st_oom();
+  ir_op *last = b->before->prev;
+  for (ir_op *o = before->next; o != b->before; o = o->next)
+    for (int k = 0; k < o->n_results; k++)
+      for (int i = 0; i < o->n_operands; i++) o->results[k]->scratch |= o->operands[i]->scratch;
+  for (int i = 0; i < op->n_operands; i++)
+    if (grads[i] && grads[i]->scratch && op->operands[i]->data && !collect(b, grads[i], op->operands[i]->data))
+      return st_oom();
+  for (ir_op *o = last; o != before; o = o->prev) TSR_TRY(step_back(b, o, q));
+  for (int i = 0; i < op->n_results; i++) op->results[i]->data = u[i] ? u[i]->data : NULL;
+  for (ir_op *o = before->next; o != last->next; o = o->next)
+    for (int k = 0; k < o->n_results; k++) o->results[k]->data = NULL, o->results[k]->scratch = 0;
+  return NULL;
+}
+
+static tsr_status add_tangents(ir_op *f, const grad_request *q) {
+  ir_block *r = f->regions[0];
+  for (int i = 0; i < q->n_wrt; i++) {
+    ir_value *x = r->args[q->wrt[i]];
+    const char *name = x->name ? arena_fmt(&f->module->arena, "%s_tangent", x->name) : NULL;
+    for (int k = 0; k < r->n_args && name; k++)
+      if (r->args[k]->name && !strcmp(r->args[k]->name, name)) name = NULL;
+    if (x->data) return ir_error(f, "each once", "argument %d is asked for twice", q->wrt[i]);
+    if (!(x->data = ir_block_arg(f->module, r, x->type, name))) return st_oom();
+  }
+  return NULL;
+}
+
+static tsr_status push_forward(ir_op *f, const grad_request *q) {
+  ir_block *r = f->regions[0];
+  ir_op *ret = r->last, *last = ret->prev;
+  const int n_results = ret->n_operands;
+  ir_builder b = ir_before(ret);
+  mark_active(r, NULL, 0);
+  TSR_TRY(add_tangents(f, q));
+  for (ir_op *op = r->first; last && op != last->next; op = op->next)
+    if (is_moved(op)) TSR_TRY(transpose_adjoint(&b, op, q));
+  for (int i = 0; i < n_results; i++) {
+    const ir_value *y = ret->operands[i];
+    ir_value *t = y->data ? y->data : graph_fill(&b, y->type, 0);
+    if (!t || !ir_add_operand(ret, t)) return st_oom();
+  }
+  for (int i = 0; i < r->n_args; i++) r->args[i]->data = NULL;
+  for (ir_op *o = r->first; o; o = o->next)
+    for (int k = 0; k < o->n_results; k++) o->results[k]->data = NULL;
+  ir_dce(f);
+  for (ir_op *o = r->first; o; o = o->next)
+    if (graph_is(o, G_CONSTANT) && o->data)
+      return ir_error(o->data, NULL, "has no forward derivative: its adjoint is not linear in the gradient");
+  return graph_sign(f) ? NULL : st_oom();
+}
+
+/* ---- both ------------------------------------------------------------------------------------------------------ */
+
 tsr_status graph_grad(ir_op *func, const int *wrt, int n_wrt, const char *name, ir_op **out) {
   return graph_grad_of(func, &(grad_request){.wrt = wrt, .n_wrt = n_wrt, .name = name}, out);
 }
 
-tsr_status graph_grad_of(ir_op *func, const grad_request *q, ir_op **out) {
+/* A copy of func with its composite ops and complex numbers written out, changed by `derive`. */
+static tsr_status derivative(ir_op *func, const grad_request *q, tsr_status (*derive)(ir_op *, const grad_request *),
+                             ir_op **out) {
   ir_module *m = func->module;
-  *out = NULL;
-  TSR_TRY(check_request(func, q));
   ir_begin(m);
   ir_builder end = ir_at_end(m, func->parent);
   ir_op *f = ir_op_copy(&end, func, NULL, NULL);
@@ -100,10 +197,23 @@ tsr_status graph_grad_of(ir_op *func, const grad_request *q, ir_op **out) {
   tsr_status st = ir_set_attr(f, "sym_name", ir_attr_str(m, q->name)) ? NULL : st_oom();
   if (!st) st = graph_expand(f, &(graph_expand_options){.keep_adjoint = true});
   if (!st) st = graph_split_complex(f);
-  if (!st) st = differentiate(f, q);
+  if (!st) st = derive(f, q);
   if (!st) st = ir_verify(m);
   if (st) st = ir_cause(m, NULL, st);
   if (st) ir_op_remove(f);
   else *out = f;
   return st;
+}
+
+tsr_status graph_grad_of(ir_op *func, const grad_request *q, ir_op **out) {
+  *out = NULL;
+  TSR_TRY(check_result(func));
+  TSR_TRY(check_request(func, q));
+  return derivative(func, q, differentiate, out);
+}
+
+tsr_status graph_jvp_of(ir_op *func, const grad_request *q, ir_op **out) {
+  *out = NULL;
+  TSR_TRY(check_request(func, q));
+  return derivative(func, q, push_forward, out);
 }

@@ -1,5 +1,6 @@
-/* core/passes/graph/autodiff.h - reverse-mode differentiation of Graph IR: a function becomes the function of its value
- * and its gradients, itself plain Graph IR, to be simplified, fused and run like any other. */
+/* core/passes/graph/autodiff.h - differentiation of Graph IR: a function becomes the function of its value and its
+ * gradients (reverse mode), or of its value and its tangents (forward mode), itself plain Graph IR, to be simplified,
+ * fused and run like any other. */
 #ifndef CORE_PASSES_GRAPH_AUTODIFF_H
 #define CORE_PASSES_GRAPH_AUTODIFF_H
 #include "core/ir/graph/ops.h"
@@ -21,4 +22,8 @@ typedef struct grad_request {
   void *user;
 } grad_request;
 tsr_status graph_grad_of(ir_op *func, const grad_request *r, ir_op **out);
+
+/* Forward mode: adds a function r->name with func's arguments and then, for each i in wrt, the tangent of argument
+ * wrt[i]; its results are func's and then the tangent of each. */
+tsr_status graph_jvp_of(ir_op *func, const grad_request *r, ir_op **out);
 #endif
