@@ -14,6 +14,7 @@
 #include "core/passes/schedule/defaults.h"
 #include "core/passes/schedule/expand.h"
 #include "core/passes/schedule/from_graph.h"
+#include "core/passes/schedule/rematerialize.h"
 #include "core/passes/schedule/transpose_operand.h"
 #include "core/passes/tile/from_schedule.h"
 
@@ -39,6 +40,10 @@ static tsr_status simplify(const pipeline *p, ir_module *m, ir_module **out) {
 
 static tsr_status to_schedule(const pipeline *p, ir_module *m, ir_module **out) {
   return graph_to_schedule(m, &p->options, out);
+}
+
+static tsr_status rematerialize(const pipeline *p, ir_module *m, ir_module **out) {
+  return schedule_rematerialize(m, &p->options);
 }
 
 static tsr_status expand(const pipeline *p, ir_module *m, ir_module **out) {
@@ -99,6 +104,7 @@ static const pass_row rows[] = {
     {"transforms", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, transforms, true, "Fourier transforms become kernels of as many points as the device takes, or products"},
     {"simplify", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, simplify, true, "rewrite rules to a fixed point, common subexpressions, dead ops"},
     {"to_schedule", TSR_LEVEL_GRAPH, TSR_LEVEL_SCHEDULE, to_schedule, true, "fusion groups become the kernels of a program"},
+    {"rematerialize", TSR_LEVEL_SCHEDULE, TSR_LEVEL_SCHEDULE, rematerialize, true, "kernels run again where temporaries don't fit into their budget"},
     {"expand", TSR_LEVEL_SCHEDULE, TSR_LEVEL_SCHEDULE, expand, false, "short forms of tiled products are written out"},
     {"by_hand", TSR_LEVEL_SCHEDULE, TSR_LEVEL_SCHEDULE, by_hand, false, "schedules and switches that the caller gave"},
     {"transpose_operand", TSR_LEVEL_SCHEDULE, TSR_LEVEL_SCHEDULE, transpose_operand, true, "kernels that transpose operands of wgmma"},

@@ -5,6 +5,7 @@
 #include "core/ir/graph/eval.h"
 #include "core/ir/graph/ops.h"
 #include "core/runtime/internal.h"
+#include "tessera/transform.h"
 
 
 tsr_status rt_graph_new(tsr_context *c, tsr_graph **out) {
@@ -230,6 +231,13 @@ tsr_status tsr_graph_output(tsr_graph *g, tsr_value v) {
   if (v < 1 || v > g->n_values) return RT_BAD(g->ctx, "graph_output", NULL, "not a value of this graph");
   begin(g);
   return ir_add_operand(g->func->regions[0]->last, g->values[v - 1]) ? NULL : end(g, st_oom());
+}
+
+tsr_status tsr_graph_set_memory_budget(tsr_graph *g, int64_t bytes) {
+  RT_NEED("graph_set_memory_budget", "g", g);
+  if (bytes < 0) return RT_BAD(g->ctx, "graph_set_memory_budget", "0 = none", "%lld bytes", (long long)bytes);
+  begin(g);
+  return ir_set_attr(g->func, "memory_budget", ir_attr_int(g->m, bytes)) ? NULL : end(g, st_oom());
 }
 
 static void public_dims(const ir_type *t, int64_t dims[TSR_MAX_RANK]) {

@@ -1,5 +1,6 @@
 /* tessera/transform.h - what makes graphs of graphs, besides tessera.h's tsr_graph_grad and tsr_graph_specialize:
- * forward-mode derivatives, and rewrite rules of the application. Conventions are tessera.h's. */
+ * forward-mode derivatives, programs within a budget of memory, and rewrite rules of the application. Conventions are
+ * tessera.h's. */
 #ifndef TESSERA_TRANSFORM_H
 #define TESSERA_TRANSFORM_H
 
@@ -18,6 +19,17 @@ extern "C" {
  * tsr_graph_grad the tangents of the gradients are a Hessian times a vector. TSR_VERIFY_ERROR names an op without a
  * derivative on the way. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_jvp(const tsr_graph *g, const tsr_value *wrt, int n, tsr_graph **out);
+
+/* ---- memory ---------------------------------------------------------------------------------------------------- */
+
+/* The temporaries of a program compiled from g are to take at most so many bytes; inputs, outputs and constants are not
+ * among them. Where they would take more, kernels whose results are read early and again much later run a second time
+ * (checkpointing of a gradient's forward part): the results are the same to the bit. The trace says which, at what
+ * cost, and the peak before and after. Where no choice that was tried comes down to the budget, compiling is
+ * TSR_INVALID_ARGUMENT with the least that was found. The peak is that of the values alive at each kernel; what kernels
+ * need besides (split sums) and gaps of the workspace come on top. g may be complete. bytes >= 1; 0: no budget. It is
+ * the attribute `memory_budget` of the function in IR text, and goes on into graphs made of g. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_set_memory_budget(tsr_graph *g, int64_t bytes);
 
 /* ---- rewrite rules --------------------------------------------------------------------------------------------- */
 

@@ -125,6 +125,7 @@ static const ir_opdef rows[] = {
                     {"policy", IR_A_STR, false, "fast", "numerics policy: fast, deterministic, kahan_sum"},
                     {"precision", IR_A_STR, false, "standard", "precision mode: only standard is there"},
                     {"symbolic", IR_A_ARRAY, false, NULL, "as in graph.func"},
+                    {"memory_budget", IR_A_INT, false, "0", "as in graph.func"},
                     {"device", IR_A_STR, false, "", "the device it was scheduled for: one that there is, here or elsewhere, as `cpu:0`, `cuda:sm_90a`"}),
      .help = "A compiled function: kernels in launch order; block arguments are its inputs."},
     {NAME("return"), .code = S_RETURN, .max_operands = IR_VARIADIC, .flags = IR_TERMINATOR, .operands_doc = "results...",

@@ -46,6 +46,6 @@ ir_value *user_rule_apply(const user_rule *r, ir_builder *b, ir_op *op, char *wh
 TSR_MUST_USE tsr_status user_rule_build(const user_rule *r, const ir_op *func, ir_builder *b, ir_value *const *holes,
                                         tsr_dtype t, ir_value **out, char *why, size_t why_bytes);
 
-/* graph/user_rule_check.c: both functions on random inputs, by the oracle. TSR_INVALID_ARGUMENT: their values differ. */
+/* graph/user_rule_check.c: both functions on random inputs, by the oracle. TSR_INVALID_ARGUMENT: values differ. */
 TSR_MUST_USE tsr_status user_rule_check_values(const tsr_allocator *al, const user_rule *r);
 #endif

@@ -277,13 +277,13 @@ static tsr_status emit_group(emitter *e, int group) {
 }
 
 static tsr_status emit_program(emitter *e, ir_op *func, const pass_options *opts) {
-  static const char *const kept[] = {"policy", "precision", "symbolic"};
+  static const char *const kept[] = {"policy", "precision", "symbolic", "memory_budget"};
   ir_builder top = ir_at_end(e->m, e->m->root->regions[0]);
   top.loc = func->loc;
   ir_op *program = ir_op_new(&top, ir_find_op("tessera.schedule.program"), 0, NULL, 0, NULL, 1);
   if (!program || !ir_set_attr(program, "sym_name", ir_attr_str(e->m, ir_get_str(func, "sym_name", "main"))))
     return st_oom();
-  for (int i = 0; i < 3; i++)
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
     if (ir_get_attr(func, kept[i]) && !ir_set_attr(program, kept[i], ir_attr_copy(e->m, ir_get_attr(func, kept[i]))))
       return st_oom();
   e->at = ir_at_end(e->m, program->regions[0]);

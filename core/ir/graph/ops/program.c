@@ -62,7 +62,10 @@ static const ir_opdef rows[] = {
                     {"precision", IR_A_STR, false, NULL, "precision mode: only standard is there"},
                     {"symbolic", IR_A_ARRAY, false, NULL,
                      "extents above 64 that were unknown dimensions before the function was specialised: tuning "
-                     "decisions are shared per bucket of them"}),
+                     "decisions are shared per bucket of them"},
+                    {"memory_budget", IR_A_INT, false, "0",
+                     "bytes that the program's temporaries may take: kernels run again where they would take more; 0: "
+                     "any number"}),
      .help = "A function: block arguments are its inputs, the body ends with return."},
     {NAME(RETURN, "return"), .flags = IR_TERMINATOR, .max_operands = IR_VARIADIC, .operands_doc = "results...",
      .types_doc = ANY AND_COMPLEX, .verify = verify_return, .ext = ROW(GRAPH_PROGRAM),
