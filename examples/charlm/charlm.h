@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <tessera/tessera.h>
+#include <tessera/transform.h>
 
 /* A failed call ends the program with its message. */
 void check(tsr_status s);
@@ -53,8 +53,9 @@ void model_build(tsr_context *ctx, const config *c, model *out);
 /* ---- train.c ----------------------------------------------------------------------------------------------------- */
 
 typedef struct trainer trainer;
-/* Compiles for the device; the parameters are those of step 0. */
-trainer *trainer_create(tsr_context *ctx, tsr_device *dev, const config *c);
+/* Compiles for the device; the parameters are those of step 0. memory: bytes of the gradients' temporaries, 0: any
+ * number. */
+trainer *trainer_create(tsr_context *ctx, tsr_device *dev, const config *c, int64_t memory);
 void trainer_destroy(trainer **t);
 typedef struct outcome { float loss, norm, rate, scale; } outcome; /* norm: of the gradients, without the scale */
 /* Step number `step`, from 1 on. */

@@ -27,7 +27,7 @@ void check(tsr_status s) {
 typedef struct options {
   config c;
   const char *device, *text, *csv, *html, *checkpoint;
-  int steps, every;
+  int steps, every, memory; /* memory: KiB; 0: any number */
 } options;
 
 static const char usage[] =
@@ -43,6 +43,7 @@ static const char usage[] =
     "  --rate, --warmup   learning rate, steps until it is reached (0.003, 20)\n"
     "  --scale            of the loss at first, in modes standard and aggressive (65536)\n"
     "  --dropout, --clip  share that is dropped, most norm of the gradients (0.1, 1)\n"
+    "  --memory KIB       what a step's temporaries may take: some are computed twice then, with the same bits\n"
     "  --csv FILE, --html FILE      the loss of each step, the curve\n"
     "  --checkpoint FILE  goes on from there if it is there, and is written at the end and every --every steps (50)\n";
 
@@ -68,7 +69,8 @@ static int mode_of(const char *value) {
 
 static void read_option(options *o, const char *name, const char *v) {
   struct { const char *name; int32_t *to; int low, high; } wholes[] = {
-      {"steps", &o->steps, 1, 1 << 24}, {"every", &o->every, 1, 1 << 24}, {"seed", &o->c.seed, 0, 1 << 30},
+      {"steps", &o->steps, 1, 1 << 24}, {"every", &o->every, 1, 1 << 24},
+      {"memory", &o->memory, 1, 1 << 30}, {"seed", &o->c.seed, 0, 1 << 30},
       {"batch", &o->c.batch, 1, 4096}, {"length", &o->c.length, 2, 65536}, {"width", &o->c.width, 1, 16384},
       {"heads", &o->c.heads, 1, 1024}, {"layers", &o->c.layers, 1, MAX_LAYERS}, {"warmup", &o->c.warmup, 0, 1 << 24}};
   struct { const char *name; float *to; double low, high; } numbers[] = {
@@ -144,7 +146,7 @@ int main(int argc, char **argv) {
   if (x.n <= (size_t)o.c.length) fail("%s has only %zu bytes", o.text, x.n);
   check(tsr_context_create(NULL, &ctx));
   check(tsr_device_open(ctx, o.device, &dev));
-  trainer *t = trainer_create(ctx, dev, &o.c);
+  trainer *t = trainer_create(ctx, dev, &o.c, (int64_t)o.memory * 1024);
   if (o.checkpoint && checkpoint_read(o.checkpoint, &o.c, &h, t)) fprintf(stderr, "goes on after step %d\n", h.n);
   printf("%zu bytes of text, %lld parameters, %d kernels a step on %s, %s\n", x.n, (long long)trainer_n_parameters(t),
          trainer_n_kernels(t), tsr_device_get_info(dev)->id, mode_names[o.c.mode]);

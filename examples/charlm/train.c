@@ -153,7 +153,7 @@ static void first_values(const trainer *t, float *state) {
   state[1] = 0; /* an integer's bits */
 }
 
-trainer *trainer_create(tsr_context *ctx, tsr_device *dev, const config *c) {
+trainer *trainer_create(tsr_context *ctx, tsr_device *dev, const config *c, int64_t memory) {
   trainer *t = calloc(1, sizeof *t);
   tsr_graph *with_gradients, *update;
   const tsr_compile_options o = options_of(c);
@@ -161,6 +161,7 @@ trainer *trainer_create(tsr_context *ctx, tsr_device *dev, const config *c) {
   t->c = *c;
   model_build(ctx, c, &t->m);
   check(tsr_graph_grad(t->m.loss, t->m.values, t->m.n, &with_gradients));
+  check(tsr_graph_set_memory_budget(with_gradients, memory));
   check(tsr_program_compile(dev, with_gradients, &o, &t->gradients));
   tsr_graph_destroy(&with_gradients);
   update = update_graph(ctx, &t->m, c);
