@@ -208,11 +208,12 @@ void vm_row(const vm *v, const cpu_instr *i) {
   const cpuk_rows *k = v->k->rows;
   const int64_t *x_ext = vm_ext(v, x), *out_ext = vm_ext(v, out);
   int64_t rows = x_ext[0] < out_ext[0] ? x_ext[0] : out_ext[0], cols = x_ext[1], block = rows * row_step(x);
-  if ((i->a[0] == CPU_ROW_EXP || i->a[0] >= CPU_ROW_NORM) && out_ext[1] < cols)
+  const cpu_row_info *info = &cpu_row_infos[i->a[0]];
+  if (info->per_element && out_ext[1] < cols)
     cols = out_ext[1]; /* writes of what the window misses are dropped */
   int s = row_type(x), d = row_type(out);
   bool stream = i->a[0] == CPU_ROW_NORM && vm_is_large(v, out, rows * cols);
-  if (i->a[0] >= CPU_ROW_SOFTMAX) {
+  if (info->whole) {
     whole(v, i, rows, cols);
     return;
   }

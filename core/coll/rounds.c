@@ -268,13 +268,13 @@ static coll_progress finish(coll_rank *r) {
   reading(t, false);
   if (!ok) return atomic_load(&t->stopped) ? COLL_WAITS : COLL_NO_MEMORY;
   if (r->phase == PHASE_WRITE) coll_rounds_drop(r);
-  r->phase++;
+  r->phase = r->phase == PHASE_COLLECT ? PHASE_WRITE : PHASE_LEAVE;
   return COLL_MOVED;
 }
 
 coll_progress coll_rounds_advance(coll_rank *r) {
   const coll_program *p = &r->team->now->programs.ranks[r->rank];
-  if (r->phase >= PHASE_COLLECT) return finish(r);
+  if (r->phase == PHASE_COLLECT || r->phase == PHASE_WRITE) return finish(r);
   if (r->at == p->n) {
     r->phase = PHASE_COLLECT;
     return COLL_MOVED;

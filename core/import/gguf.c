@@ -11,10 +11,10 @@ enum { MAX_DIMS = 4, MAX_NAME = 65535 };
 
 typedef enum gguf_type {
   GGUF_U8, GGUF_I8, GGUF_U16, GGUF_I16, GGUF_U32, GGUF_I32, GGUF_F32, GGUF_BOOL, GGUF_STRING, GGUF_ARRAY, GGUF_U64,
-  GGUF_I64, GGUF_F64, GGUF_TYPES
+  GGUF_I64, GGUF_F64, GGUF_N_TYPES
 } gguf_type;
 
-static const unsigned sizes[GGUF_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8}; /* of strings and arrays at least */
+static const unsigned sizes[GGUF_N_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8}; /* of strings and arrays at least */
 
 typedef struct reader {
   weights *w;
@@ -60,7 +60,7 @@ static tsr_status take_string(reader *r, const char *what, uint64_t most, const 
 static tsr_status take_array(reader *r, weights_meta *m) {
   uint64_t type, n, length;
   TSR_TRY(take(r, 4, "an array's type", &type));
-  if (type >= GGUF_TYPES || type == GGUF_ARRAY)
+  if (type >= GGUF_N_TYPES || type == GGUF_ARRAY)
     return weights_bad(r->w, r->at - 4, "\"%s\": an array of elements of type %llu", m->key, (unsigned long long)type);
   TSR_TRY(take(r, 8, "an array's length", &n));
   if (n > left(r) / sizes[type])
@@ -79,7 +79,7 @@ static tsr_status take_array(reader *r, weights_meta *m) {
 }
 
 static tsr_status take_number(reader *r, gguf_type type, weights_meta *m) {
-  static const weights_kind kinds[GGUF_TYPES] = {
+  static const weights_kind kinds[GGUF_N_TYPES] = {
       [GGUF_I8] = WEIGHTS_INT,    [GGUF_I16] = WEIGHTS_INT,   [GGUF_I32] = WEIGHTS_INT,  [GGUF_I64] = WEIGHTS_INT,
       [GGUF_F32] = WEIGHTS_FLOAT, [GGUF_F64] = WEIGHTS_FLOAT, [GGUF_BOOL] = WEIGHTS_BOOL};
   uint64_t v;
@@ -107,7 +107,7 @@ static tsr_status take_meta(reader *r) {
   TSR_TRY(take_string(r, "a key", MAX_NAME, &m->key));
   TSR_TRY(take(r, 4, "a value's type", &type));
   m->at = r->at;
-  if (type >= GGUF_TYPES)
+  if (type >= GGUF_N_TYPES)
     return weights_bad(r->w, r->at - 4, "\"%s\": a value of the unknown type %llu", m->key, (unsigned long long)type);
   if (type == GGUF_STRING) {
     m->kind = WEIGHTS_STRING;

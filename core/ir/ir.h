@@ -9,6 +9,8 @@
  */
 #ifndef CORE_IR_IR_H
 #define CORE_IR_IR_H
+#include <string.h>
+
 #include "core/base/arena.h"
 #include "core/base/policy.h"
 #include "core/base/status.h"
@@ -177,7 +179,10 @@ enum ir_op_flags {
   IR_SCALAR = 1 << 8,      /* of Tile and Target IR: one of scalar_ops.h, whose code it has */
   IR_POSITION = 1 << 9,    /* of Target IR: a constant, or where in the launch it runs */
   IR_COOPMAT = 1 << 10,    /* of Target IR: on cooperative matrices */
-  IR_ISOLATED = 1 << 11    /* compiled or run by itself: its regions see no values from outside */
+  IR_ISOLATED = 1 << 11,   /* compiled or run by itself: its regions see no values from outside */
+  IR_PROGRAM = 1 << 12,    /* of each level below Graph IR: what runs, kernels or launches of them in order */
+  IR_KERNEL = 1 << 13,     /* the same: one kernel */
+  IR_BUFFER = 1 << 14      /* of Tile and Target IR: memory that a program has */
 };
 
 #define IR_VARIADIC (-1)
@@ -230,6 +235,10 @@ tsr_status ir_check_results(const ir_op *op);
 const ir_opdef *ir_row(ir_level l, size_t i);
 /* By full name; NULL if unknown. */
 const ir_opdef *ir_find_op(const char *name);
+/* Without its level: "matmul". */
+static inline const char *ir_short_name(const ir_opdef *d) { return strrchr(d->name, '.') + 1; }
+/* The op of a level that has the short name of d, an op of another; NULL: there is none. */
+const ir_opdef *ir_find_like(ir_level l, const ir_opdef *d);
 
 /* ---- module and builder ---------------------------------------------------------------------------------------- */
 

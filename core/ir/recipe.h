@@ -30,6 +30,12 @@ typedef enum recipe_arg {
 
 typedef struct recipe_step { int code, arg; } recipe_step;
 
+/* The statistic that the argument names; -1: it is a number, or there is none. */
+static inline int recipe_stat_of(int arg) {
+  const int i = arg - ARG_STAT;
+  return i < 0 ? -1 : i;
+}
+
 /* A statistic: `finish` of the sum (max, min, prod) of `term`; without an op, of statistic `from`. */
 typedef struct recipe_fold {
   const char *op;

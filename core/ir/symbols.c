@@ -5,10 +5,7 @@
 
 #include "core/base/hash.h"
 
-static bool is_kernel(const ir_op *op) {
-  const char *dot = strrchr(op->def->name, '.');
-  return dot && !strcmp(dot, ".kernel");
-}
+static bool is_kernel(const ir_op *op) { return op->def->flags & IR_KERNEL; }
 
 static ir_op **place(ir_op **v, size_t cap, const char *name) {
   size_t at = (size_t)hash_mix(hash_str(HASH_SEED, name)) & (cap - 1);

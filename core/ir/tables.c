@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/hash.h"
@@ -61,4 +62,13 @@ static void make_by_name(void) {
 const ir_opdef *ir_find_op(const char *name) {
   pthread_once(&made, make_by_name);
   return *place_of(name);
+}
+
+const ir_opdef *ir_find_like(ir_level l, const ir_opdef *d) {
+  char name[96];
+  const ir_opdef *first = ir_row(l, 0);
+  if (!first) return NULL;
+  const int n = snprintf(name, sizeof name, "%.*s%s", (int)(ir_short_name(first) - first->name), first->name,
+                         ir_short_name(d));
+  return n > 0 && (size_t)n < sizeof name ? ir_find_op(name) : NULL;
 }

@@ -163,7 +163,7 @@ static tsr_status add_program(ir_module *m, const char *level, bool *changed) {
   ir_block *top = m->root->regions[0];
   char name[64];
   for (ir_op *o = top->first; o; o = o->next)
-    if (strstr(o->def->name, ".program")) return NULL;
+    if (o->def->flags & IR_PROGRAM) return NULL;
   if (!top->first) return NULL;
   *changed = true;
   ir_builder b = ir_before(top->first);
@@ -175,7 +175,7 @@ static tsr_status add_program(ir_module *m, const char *level, bool *changed) {
   int n_results = 0;
   for (ir_op *k = p->next; k; k = k->next) {
     ir_block *r = k->n_regions ? k->regions[0] : NULL;
-    if (!strstr(k->def->name, ".kernel") || !r) continue;
+    if (!(k->def->flags & IR_KERNEL) || !r) continue;
     int outputs = (int)ir_get_int(k, "outputs", 1);
     in.loc = k->loc;
     if (r->n_args > 256 || n_results + outputs > 256) return ir_error(k, NULL, "has too many arguments");

@@ -103,7 +103,8 @@ static bool attr_of(arena *a, const ir_named_attr *from, tsr_attr *to) {
 
 static bool passes(const ir_named_attr *a) {
   if (!strcmp(a->name, "callee")) return false;
-  if (a->attr->kind != IR_A_ARRAY) return a->attr->kind <= IR_A_STR;
+  if (a->attr->kind == IR_A_TYPE || a->attr->kind == IR_A_DENSE) return false;
+  if (a->attr->kind != IR_A_ARRAY) return true;
   for (int i = 0; i < a->attr->u.array.n; i++)
     if (a->attr->u.array.v[i]->kind != IR_A_INT && a->attr->u.array.v[i]->kind != IR_A_FLOAT) return false;
   return true;

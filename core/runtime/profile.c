@@ -91,8 +91,7 @@ static bool work_of(const tsr_program *p, const char *kernel, tile_work *out) {
 /* An application's own op by the name that it has there. */
 static const char *op_name(const ir_op *o) {
   if (graph_is_kind(o, GRAPH_CUSTOM)) return ir_get_str(o, "callee", "custom");
-  const char *dot = strrchr(o->def->name, '.');
-  return dot ? dot + 1 : o->def->name;
+  return ir_short_name(o->def);
 }
 
 /* Moving data about and constants say little of what a kernel does. */

@@ -49,7 +49,7 @@ static tsr_status check_results(const ir_op *call, const ir_op *op) {
   for (int i = 0; i < op->n_results; i++) {
     const ir_value *v = call->operands[op->n_operands + i];
     const ir_type *t = v->type, *want = op->results[i]->type;
-    if (!v->def || !strstr(v->def->def->name, ".buffer"))
+    if (!v->def || !(v->def->def->flags & IR_BUFFER))
       return ir_error(call, NULL, "operand %d must be a buffer: the routine writes it", op->n_operands + i);
     if (t->dtype != want->dtype || t->rank != want->rank ||
         memcmp(t->dims, want->dims, sizeof *t->dims * (size_t)t->rank))

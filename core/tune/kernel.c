@@ -123,7 +123,7 @@ static void body_name(const ir_op *kernel, char *out, size_t cap) {
   out[0] = 0;
   for (const ir_op *o = kernel->regions[0]->first; o; o = o->next) {
     if (o->def->level != IR_GRAPH) continue;
-    const char *name = strrchr(o->def->name, '.') ? strrchr(o->def->name, '.') + 1 : o->def->name;
+    const char *name = ir_short_name(o->def);
     h = hash_str(h, name);
     h = hash_u64(h, (uint64_t)graph_variant(o));
     full += strlen(name) + 1;

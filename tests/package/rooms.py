@@ -259,5 +259,45 @@ for folder in ("core", "backends", "tools"):
                             if path not in READS_PROSE:
                                 bad.append(f"{path}:{number} branches on prose: {m.group(0)}")
 bad += [f"{path} reads no prose any more: take it off the list" for path in READS_PROSE if path not in found_prose]
+# No range test over the order of an enum's names: what a range means is a column of a table, or a switch.
+ORDERED = {"tsr_level": "Graph, Schedule, Tile, Target: one follows from the other"}
+NO_CODE = re.compile(r'/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.S)
+ENUM = re.compile(r"\benum (\w+) \{([^}]*)\}")
+BOUND = re.compile(r"(?<![-<>])[<>]=?\s*([A-Z]\w+)\b|\b([A-Z]\w+)\s*[<>]=?(?![<>])")
+
+
+def enumerators(code):
+    """Names of enums that have a name themselves, but for constants and the count at an enum's end."""
+    for name, body in ENUM.findall(code):
+        rows = [r.strip() for r in body.split(",") if r.strip()]
+        for row in rows if len(rows) > 1 and name not in ORDERED else []:
+            if not re.search(r"(?:^|_)N(?:_|$)|_COUNT\b|=\s*[^0\s]", row):
+                yield row.split("=")[0].strip()
+
+
+def range_tests(code, names):
+    for number, line in enumerate(code.splitlines(), 1):
+        found = [a or b for a, b in BOUND.findall(line) if (a or b) in names]
+        if found and not re.match(r"\s*(?:for \(|#)", line):
+            yield number, found[0]
+
+
+CODE = {}
+for folder in ("core", "backends", "tools", "include"):
+    for where, _, files in os.walk(os.path.join(SOURCE, folder)):
+        for f in (f for f in files if f.endswith((".c", ".h"))):
+            path = os.path.join(where, f)
+            with open(path, encoding="utf-8") as text:
+                code = NO_CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text.read())
+            CODE[os.path.relpath(path, SOURCE)] = code
+SHARED = {n for path, code in CODE.items() if path.endswith(".h") for n in enumerators(code)}
+for path, code in sorted(CODE.items()):
+    for number, name in range_tests(code, SHARED | set(enumerators(code))):
+        bad.append(f"{path}:{number} tests a range up to or from {name}: ask a column of its table")
+if len(SHARED) < 300:
+    bad.append(f"{len(SHARED)} names of enums are found in the headers: this test no longer reads them")
+planted = "typedef enum kind { KIND_A, KIND_B, KIND_N } kind;\nif (k >= KIND_B) x->KIND_A;\nif (k < KIND_N) return;\n"
+if list(range_tests(planted, set(enumerators(planted)))) != [(2, "KIND_B")]:
+    bad.append("range_tests() misses a planted range, or finds one that is none")
 print("\n".join(bad) if bad else f"{len(edges)} includes and calls keep to the rules")
 sys.exit(bool(bad))

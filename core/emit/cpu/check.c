@@ -16,20 +16,24 @@ static tsr_status need(const ir_op *op, int n) {
   return NULL;
 }
 
+const cpu_row_info cpu_row_infos[CPU_N_ROW_FN] = {
+    [CPU_ROW_MAX] = {.name = "max"},
+    [CPU_ROW_SUM] = {.name = "sum"},
+    [CPU_ROW_EXP] = {.name = "exp", .per_element = true, .need = 1 | 16, .may = 1 | 16},
+    [CPU_ROW_SQDEV] = {.name = "sqdev", .may = 1},
+    [CPU_ROW_NORM] = {.name = "norm", .per_element = true, .need = 2, .may = 15},
+    [CPU_ROW_SOFTMAX] = {.name = "softmax", .per_element = true, .whole = true},
+    [CPU_ROW_NORMALIZE] = {.name = "normalize", .per_element = true, .whole = true, .may = 12}};
+
 tsr_status emit_cpu_check_row(const ir_op *op, int n, int n_optional, const bool *has, cpu_row_fn fn) {
   TSR_TRY(need(op, n));
   const ir_type *out = op->operands[0]->type, *x = op->operands[1]->type;
-  static const struct {
-    int need, may;
-  } uses[CPU_N_ROW_FN] = {[CPU_ROW_EXP] = {1 | 16, 1 | 16},
-                          [CPU_ROW_SQDEV] = {0, 1},
-                          [CPU_ROW_NORM] = {2, 15},
-                          [CPU_ROW_NORMALIZE] = {0, 12}};
+  const cpu_row_info *info = &cpu_row_infos[fn];
   int mask = 0;
   for (int i = 0; i < n_optional; i++) mask |= has[i] << i;
-  if ((mask & uses[fn].need) != uses[fn].need || mask & ~uses[fn].may)
+  if ((mask & info->need) != info->need || mask & ~info->may)
     return ir_error(op, NULL, "has not the operands that \"%s\" takes", ir_get_str(op, "fn", ""));
-  bool full = fn == CPU_ROW_EXP || fn >= CPU_ROW_NORM;
+  bool full = info->per_element;
   if (x->rank != 2 || out->rank != 2 || out->dims[0] != x->dims[0] || out->dims[1] != (full ? x->dims[1] : 1))
     return ir_error(op, NULL, "takes rows, and one result a row or a result of the same shape");
   if (fn == CPU_ROW_EXP && out->dtype != TSR_F32) return ir_error(op, NULL, "writes f32");
@@ -57,11 +61,13 @@ tsr_status emit_cpu_check_row(const ir_op *op, int n, int n_optional, const bool
   return NULL;
 }
 
+#define TYPE(op, i) ((op)->operands[i]->type)
+
 static bool same_shape(const ir_type *a, const ir_type *b) {
   return a->rank == b->rank && !memcmp(a->dims, b->dims, sizeof a->dims[0] * (size_t)a->rank);
 }
 
-static bool product_fits(const ir_op *op, const ir_type *c, const ir_type *a, const ir_type *b) {
+static bool shapes_multiply(const ir_op *op, const ir_type *c, const ir_type *a, const ir_type *b) {
   int ta = ir_get_bool(op, "transpose_a", false), tb = ir_get_bool(op, "transpose_b", false);
   return a->rank == 2 && b->rank == 2 && c->rank == 2 && c->dims[0] == a->dims[ta] && a->dims[!ta] == b->dims[tb] &&
          c->dims[1] == b->dims[!tb];
@@ -74,11 +80,12 @@ static bool reduce_fits(const ir_op *op, const ir_type *out, const ir_type *in) 
   return fits;
 }
 
-static bool transpose_fits(const ir_op *op, const ir_type *out, const ir_type *in) {
+static bool transpose_fits(const ir_op *op) {
+  const ir_type *out = TYPE(op, 0), *in = TYPE(op, 1);
   int64_t perm[TSR_MAX_RANK];
   unsigned seen = 0;
-  bool fits = out->rank == in->rank && out->rank > 0 && out->dtype == in->dtype &&
-              ir_get_ints(op, "perm", perm, TSR_MAX_RANK) == in->rank;
+  bool fits = out->kind == IR_T_ARRAY && in->kind == IR_T_ARRAY && out->rank == in->rank && out->rank > 0 &&
+              out->dtype == in->dtype && ir_get_ints(op, "perm", perm, TSR_MAX_RANK) == in->rank;
   for (int i = 0; fits && i < in->rank; i++) {
     fits = perm[i] >= 0 && perm[i] < in->rank && out->dims[i] == in->dims[perm[i]] && !(seen >> perm[i] & 1);
     seen |= fits ? 1u << perm[i] : 0;
@@ -102,7 +109,8 @@ static bool is_whole(const ir_value *v) {
   return v->type->kind == IR_T_VIEW && (v->owner || (v->def && v->def->def->code == TG_VIEW));
 }
 
-static bool dft_fits(const ir_op *op, const ir_type *y, const ir_type *x) {
+static bool dft_fits(const ir_op *op) {
+  const ir_type *y = TYPE(op, 0), *x = TYPE(op, 1);
   const int rank = x->rank - 1;
   const int64_t axis = ir_get_int(op, "axis", 0), to = ir_get_int(op, "to", axis);
   bool fits = is_whole(op->operands[0]) && is_whole(op->operands[1]) && op->operands[2]->type->kind == IR_T_INDEX &&
@@ -118,27 +126,41 @@ static bool dft_fits(const ir_op *op, const ir_type *y, const ir_type *x) {
 }
 
 /* Micro-kernels reduce in the types that they compute with, into a tile. */
-static bool reduces(const ir_op *op, const ir_type *out, const ir_type *in) {
+static bool reduces(const ir_op *op) {
+  const ir_type *out = TYPE(op, 0), *in = TYPE(op, 1);
   return reduce_fits(op, out, in) && out->kind == IR_T_ARRAY && in->dtype == cpu_compute_type(in->dtype) &&
          in->dtype != TSR_BOOL && ir_reducer_named(ir_get_str(op, "op", ir_reducers[REDUCER_SUM].name));
 }
 
 /* What the packed operands take can be counted. */
-static bool sizes_fit(const ir_op *op, const ir_type *c, const ir_type *a, const ir_type *b) {
+static bool sizes_fit(const ir_op *op, const ir_type *c, const ir_type *a) {
   const double most = 1LL << 40, m = (double)c->dims[0], n = (double)c->dims[1],
                k = (double)a->dims[!ir_get_bool(op, "transpose_a", false)];
   return m * n <= most && m * k <= most && k * n <= most;
 }
 
+static bool product_fits(const ir_op *op) {
+  const ir_type *c = TYPE(op, 0), *a = TYPE(op, 1);
+  return shapes_multiply(op, c, a, TYPE(op, 2)) && sizes_fit(op, c, a);
+}
+
+static bool copy_fits(const ir_op *op) { return same_shape(TYPE(op, 0), TYPE(op, 1)); }
+static bool fill_fits(const ir_op *op) { return TYPE(op, 0)->kind == IR_T_ARRAY; }
+static bool splat_fits(const ir_op *op) {
+  return fill_fits(op) && (TYPE(op, 1)->kind == IR_T_SCALAR || TYPE(op, 1)->kind == IR_T_INDEX);
+}
+
 /* Tiles move in memory order when nothing pads their rows. */
-static bool move_fits(const ir_type *out, const ir_type *in) {
+static bool move_fits(const ir_op *op) {
+  const ir_type *out = TYPE(op, 0), *in = TYPE(op, 1);
   if (same_shape(out, in)) return true;
   return out->kind == IR_T_ARRAY && in->kind == IR_T_ARRAY && !out->pad && !in->pad &&
          ir_type_count(out) == ir_type_count(in);
 }
 
 /* A coordinate for each of the view's dimensions, and perhaps whether the element exists. */
-static bool indices_fit(const ir_op *op, const ir_type *tile, const ir_type *view) {
+static bool indices_fit(const ir_op *op) {
+  const ir_type *tile = TYPE(op, 0), *view = TYPE(op, 1);
   const ir_block *r = op->n_regions == 1 ? op->regions[0] : NULL;
   bool gather = !strcmp(ir_get_str(op, "fn", ""), "gather"); /* into memory, row by row, as well */
   int64_t strides[TSR_MAX_RANK];
@@ -155,36 +177,35 @@ static bool indices_fit(const ir_op *op, const ir_type *tile, const ir_type *vie
   return fits;
 }
 
+/* Micro-kernels by name: the operands that each is called with, and what it asks of them. */
+static const struct {
+  const char *fn;
+  int n;
+  bool (*fits)(const ir_op *);
+  const char *takes;
+} calls[] = {
+    {"copy", 2, copy_fits, "a tile and one of its shape"},
+    {"move", 2, move_fits, "dense tiles of one count, or one shape"},
+    {"fill", 1, fill_fits, "a tile"},
+    {"splat", 2, splat_fits, "a tile and a scalar"},
+    {"reduce", 2, reduces, "a tile of the source's shape and type with extent 1 on axis"},
+    {"gemm", 3, product_fits, "[m, n], [m, k] and [k, n]"},
+    {"matmul", 3, product_fits, "[m, n], [m, k] and [k, n]"},
+    {"gather", 2, indices_fit, "a tile, a view, and a region with an index for each dimension"},
+    {"scatter", 2, indices_fit, "a tile, a view, and a region with an index for each dimension"},
+    {"fft_stage", 4, fft_fits, "four f32 or f64 tiles of one shape, and radix * span that divides their rows"},
+    {"transpose", 2, transpose_fits, "a tile of the source's type and permuted shape"},
+    {"dft", 3, dft_fits, "two views of pairs of f32 or f64, up to 8192 points, and the first line"},
+};
+
 tsr_status emit_cpu_check_call(const ir_op *op) {
-  static const struct { const char *fn; int n; const char *takes; } rows[] = {
-      {"copy", 2, "a tile and one of its shape"}, {"move", 2, "dense tiles of one count, or one shape"}, {"fill", 1, "a tile"}, {"splat", 2, "a tile and a scalar"},
-      {"reduce", 2, "a tile of the source's shape and type with extent 1 on axis"}, {"gemm", 3, "[m, n], [m, k] and [k, n]"}, {"matmul", 3, "[m, n], [m, k] and [k, n]"},
-      {"gather", 2, "a tile, a view, and a region with an index for each dimension"}, {"scatter", 2, "a tile, a view, and a region with an index for each dimension"},
-      {"fft_stage", 4, "four f32 or f64 tiles of one shape, and radix * span that divides their rows"}, {"transpose", 2, "a tile of the source's type and permuted shape"},
-      {"dft", 3, "two views of pairs of f32 or f64, up to 8192 points, and the first line"}};
   const char *fn = ir_get_str(op, "fn", "");
-  size_t row = 0;
-  while (row < sizeof rows / sizeof *rows && strcmp(rows[row].fn, fn)) row++;
-  if (row == sizeof rows / sizeof *rows) return NULL;
-  TSR_TRY(need(op, rows[row].n));
-  const ir_type *out = op->operands[0]->type, *in = rows[row].n > 1 ? op->operands[1]->type : out;
-  bool fits = true;
-  switch (row) {
-  case 0: fits = same_shape(out, in); break;
-  case 1: fits = move_fits(out, in); break;
-  case 2: fits = out->kind == IR_T_ARRAY; break;
-  case 3: fits = out->kind == IR_T_ARRAY && (in->kind == IR_T_SCALAR || in->kind == IR_T_INDEX); break;
-  case 4: fits = reduces(op, out, in); break;
-  case 5:
-  case 6:
-    fits = product_fits(op, out, in, op->operands[2]->type) && sizes_fit(op, out, in, op->operands[2]->type);
-    break;
-  case 7: case 8: fits = indices_fit(op, out, in); break;
-  case 9: fits = fft_fits(op); break;
-  case 11: fits = dft_fits(op, out, in); break;
-  default: fits = transpose_fits(op, out, in) && out->kind == IR_T_ARRAY && in->kind == IR_T_ARRAY;
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+    if (strcmp(calls[i].fn, fn)) continue;
+    TSR_TRY(need(op, calls[i].n));
+    return calls[i].fits(op) ? NULL : ir_error(op, NULL, "\"%s\" takes %s", fn, calls[i].takes);
   }
-  return fits ? NULL : ir_error(op, NULL, "\"%s\" takes %s", fn, rows[row].takes);
+  return NULL;
 }
 
 tsr_status emit_cpu_read_unfold(const ir_op *op, tile_unfold *u) {

@@ -60,9 +60,19 @@ typedef struct cpu_instr {
 /* Over the rows of x, see cpu/reduction_kernels.h. */
 typedef enum cpu_row_fn {
   CPU_ROW_MAX, CPU_ROW_SUM, CPU_ROW_EXP, CPU_ROW_SQDEV, CPU_ROW_NORM,
-  CPU_ROW_SOFTMAX, CPU_ROW_NORMALIZE, /* whole; a norm without mean_scale is about 0 */
+  CPU_ROW_SOFTMAX, CPU_ROW_NORMALIZE, /* a norm without mean_scale is about 0 */
   CPU_N_ROW_FN
 } cpu_row_fn;
+
+/* What is known of such a kernel, by its cpu_row_fn. */
+typedef struct cpu_row_info {
+  const char *name;  /* in a call's `fn`, behind "row_" */
+  bool per_element;  /* the result has the row's elements; else one number a row */
+  bool whole;        /* statistics and result in one call; takes the scales and eps */
+  uint8_t need, may; /* operands behind x: bit 0 mean, 1 factor, 2 scale, 3 shift, 4 sums */
+} cpu_row_info;
+
+extern const cpu_row_info cpu_row_infos[CPU_N_ROW_FN];
 
 typedef enum cpu_desc_kind { CPU_D_TILE, CPU_D_VIEW } cpu_desc_kind;
 

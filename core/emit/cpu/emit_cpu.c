@@ -311,12 +311,11 @@ static int policy_code(const ir_op *op) {
 }
 
 static tsr_status gen_row(gen *g, ir_op *op, const char *name) {
-  static const char *const fns[] = {"max", "sum", "exp", "sqdev", "norm", "softmax", "normalize"},
-                           *const optional[] = {"mean", "factor", "scale", "shift", "sums"};
+  static const char *const optional[] = {"mean", "factor", "scale", "shift", "sums"};
   enum { N = 5 };
   int fn = 0, d[N], n = 2;
   bool has[N];
-  while (fn < CPU_N_ROW_FN && strcmp(fns[fn], name)) fn++;
+  while (fn < CPU_N_ROW_FN && strcmp(cpu_row_infos[fn].name, name)) fn++;
   if (fn == CPU_N_ROW_FN) return ir_error(op, NULL, "no micro-kernel \"%s\"", ir_get_str(op, "fn", ""));
   for (int i = 0; i < N; i++) n += has[i] = ir_get_bool(op, optional[i], false);
   TSR_TRY(emit_cpu_check_row(op, n, N, has, (cpu_row_fn)fn));
@@ -324,7 +323,7 @@ static tsr_status gen_row(gen *g, ir_op *op, const char *name) {
   n = 2;
   for (int i = 0; i < N; i++) d[i] = has[i] ? desc(g, op->operands[n++]) : -1;
   int extra = -1;
-  if (fn >= CPU_ROW_SOFTMAX)
+  if (cpu_row_infos[fn].whole)
     extra = extra_ints(g,
                        (int64_t[]){bits(ir_get_float(op, "mean_scale", 0)), bits(ir_get_float(op, "square_scale", 0)),
                                    bits(ir_get_float(op, "eps", 0))},

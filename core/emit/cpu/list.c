@@ -23,7 +23,7 @@ static void list_block(strb *s, ir_block *b, int indent, int64_t *next) {
     for (int i = 0; i < o->n_results; i++) o->results[i]->scratch = (*next)++;
     strb_printf(s, "%*s", indent, "");
     for (int i = 0; i < o->n_results; i++) strb_printf(s, "%%%lld = ", (long long)o->results[i]->scratch);
-    const char *name = strrchr(o->def->name, '.') + 1;
+    const char *name = ir_short_name(o->def);
     strb_puts(s, o->def->code == TG_CALL ? ir_get_str(o, "fn", "") : name);
     strb_putc(s, '(');
     for (int i = 0; i < o->n_operands; i++) {

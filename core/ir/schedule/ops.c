@@ -120,7 +120,7 @@ static tsr_status verify_kernel(const ir_op *op) {
    .verify = verify_primitive, .help = text, __VA_ARGS__},
 
 static const ir_opdef rows[] = {
-    {NAME("program"), .code = S_PROGRAM, .flags = IR_ISOLATED, .n_regions = 1, .n_results = 0,
+    {NAME("program"), .code = S_PROGRAM, .flags = IR_ISOLATED | IR_PROGRAM, .n_regions = 1, .n_results = 0,
      .attrs = ATTRS({"sym_name", IR_A_STR, true, NULL, "the function's name"},
                     {"policy", IR_A_STR, false, "fast", "numerics policy: fast, deterministic, kahan_sum"},
                     {"precision", IR_A_STR, false, "standard", "precision mode: only standard is there"},
@@ -130,7 +130,7 @@ static const ir_opdef rows[] = {
      .help = "A compiled function: kernels in launch order; block arguments are its inputs."},
     {NAME("return"), .code = S_RETURN, .max_operands = IR_VARIADIC, .flags = IR_TERMINATOR, .operands_doc = "results...",
      .help = "Ends a program; the operands are its outputs."},
-    {NAME("kernel"), .code = S_KERNEL, .flags = IR_ISOLATED, .max_operands = IR_VARIADIC, .n_results = IR_VARIADIC, .n_regions = 1,
+    {NAME("kernel"), .code = S_KERNEL, .flags = IR_ISOLATED | IR_KERNEL, .max_operands = IR_VARIADIC, .n_results = IR_VARIADIC, .n_regions = 1,
      .attrs = ATTRS({"sym_name", IR_A_STR, true, NULL, "unique name of the kernel"},
                     {"family", IR_A_STR, true, NULL, KERNEL_FAMILY_NAMES},
                     {"fused", IR_A_STR, false, "", "the rules that made this group"},

@@ -9,10 +9,10 @@ static const ir_attr_def predicate[] = {S("predicate", true, NULL, "eq, ne, lt, 
    .types_doc = #kind[0] == 'F' ? "float" : #kind[0] == 'I' ? "index, integer or bool" : "index, scalar or vector", .infer = scalar_infer, .help = h},
 
 static const ir_opdef rows[] = {
-    SCALAR_OPS(SCALAR_ROW){NAME("program"), .code = TG_PROGRAM, PLACE_PROGRAM, .n_regions = 1, .flags = IR_ANY_ATTRS | IR_ISOLATED,
+    SCALAR_OPS(SCALAR_ROW){NAME("program"), .code = TG_PROGRAM, PLACE_PROGRAM, .n_regions = 1, .flags = IR_ANY_ATTRS | IR_ISOLATED | IR_PROGRAM,
                            .attrs = ATTRS(S("sym_name", true, NULL, "the function's name")),
                            .help = "Launches in order; block arguments are the inputs."},
-    {NAME("buffer"), .code = TG_BUFFER, PLACE_IN_PROGRAM, .n_results = 1,
+    {NAME("buffer"), .code = TG_BUFFER, PLACE_IN_PROGRAM, .n_results = 1, .flags = IR_BUFFER,
      .attrs = ATTRS(I("offset", false, "-1", "bytes into the workspace; -1 = an output or not planned")),
      .verify = tile_verify_buffer, .help = "Memory for an output or a temporary."},
     {NAME("constant"), .code = TG_CONSTANT, PLACE_IN_PROGRAM, .n_results = 1, .flags = IR_PURE,
@@ -33,7 +33,7 @@ static const ir_opdef rows[] = {
      .help = "Calls a routine of the library on the host's cores; it writes the last operands."},
     {NAME("return"), .code = TG_RETURN, PLACE_RETURN, IN(0, ANY, "t", "results..."), .flags = IR_TERMINATOR,
      .help = "Ends a program or a kernel."},
-    {NAME("kernel"), .code = TG_KERNEL, PLACE_KERNEL, .n_regions = 1, .flags = IR_ANY_ATTRS | IR_ISOLATED,
+    {NAME("kernel"), .code = TG_KERNEL, PLACE_KERNEL, .n_regions = 1, .flags = IR_ANY_ATTRS | IR_ISOLATED | IR_KERNEL,
      .attrs =
          ATTRS(S("sym_name", true, NULL, "unique name"), S("dialect", true, NULL, "cpu, spirv, cuda, hip or host"),
                L("grid", true, "[x, y, z] blocks"), L("block", false, "[x, y, z] threads"),

@@ -154,7 +154,7 @@ static tsr_status check_operand(const ir_op *op, const tile_contract *c, contrac
   }
   if (frag && t->dtype != c->epilogue->args[1 + i]->type->dtype)
     return ir_error(op, "cast it in the region", "other operand %d is a fragment of another type than its argument", i);
-  if (role <= CONTRACT_B && !is_window(v) && !tile_is_unfold(v))
+  if ((role == CONTRACT_A || role == CONTRACT_B) && !is_window(v) && !tile_is_unfold(v))
     return ir_error(op, "take its window", "%s operand %d must be a window, which moves along k", role_names[role], i);
   return NULL;
 }

@@ -23,10 +23,10 @@ static const ir_attr_def predicate[] = {{"predicate", IR_A_STR, true, NULL, "eq,
 
 static const ir_opdef rows[] = {
     SCALAR_OPS(SCALAR_ROW)
-    {NAME("program"), .code = T_PROGRAM, PLACE_PROGRAM, .n_regions = 1, .flags = IR_ANY_ATTRS | IR_ISOLATED,
+    {NAME("program"), .code = T_PROGRAM, PLACE_PROGRAM, .n_regions = 1, .flags = IR_ANY_ATTRS | IR_ISOLATED | IR_PROGRAM,
      .attrs = ATTRS({"sym_name", IR_A_STR, true, NULL, "the function's name"}),
      .help = "Launches in order; block arguments are the inputs."},
-    {NAME("buffer"), .code = T_BUFFER, PLACE_IN_PROGRAM, .n_results = 1,
+    {NAME("buffer"), .code = T_BUFFER, PLACE_IN_PROGRAM, .n_results = 1, .flags = IR_BUFFER,
      .attrs = ATTRS({"offset", IR_A_INT, false, "-1", "bytes into the workspace, set by the memory planner; -1 = an output or not planned"}),
      .types_doc = "tensor", .verify = tile_verify_buffer, .help = "Memory for an output or a temporary. Contents are undefined until written."},
     {NAME("constant"), .code = T_CONSTANT, PLACE_IN_PROGRAM, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS({"value", IR_A_DENSE, true, NULL, "the elements"}),
@@ -44,7 +44,7 @@ static const ir_opdef rows[] = {
      .attrs = ATTRS({"callee", IR_A_STR, true, NULL, "name of the op of Graph IR: cholesky, qr, recurrence, sort, svd, topk, tri_solve"}), .verify = tile_verify_custom,
      .help = "Calls a routine of the library on the host's cores, with copies to and from the host where the device is another one. The last operands, buffers, are written: as many as the op of Graph IR has results, whose operands and attributes are this one's."},
     {NAME("return"), .code = T_RETURN, PLACE_RETURN, .max_operands = IR_VARIADIC, .flags = IR_TERMINATOR, .operands_doc = "results...", .help = "Ends a program or a kernel."},
-    {NAME("kernel"), .code = T_KERNEL, PLACE_KERNEL, .n_regions = 1, .flags = IR_ANY_ATTRS | IR_ISOLATED,
+    {NAME("kernel"), .code = T_KERNEL, PLACE_KERNEL, .n_regions = 1, .flags = IR_ANY_ATTRS | IR_ISOLATED | IR_KERNEL,
      .attrs = ATTRS({"sym_name", IR_A_STR, true, NULL, "unique name"}, {"grid", IR_A_ARRAY, true, NULL, "[x, y, z] blocks, x fastest"},
                     {"outputs", IR_A_INT, false, "1", "how many of the last arguments are written"},
                     {"warps", IR_A_INT, false, "0", "subgroups per block; 0 = chosen by the lowering"},

@@ -357,7 +357,7 @@ static tsr_status verify_in_place(const ir_op *op) {
   if (!a) return NULL;
   const int64_t n = ir_get_int(op, "in_place", -1), last = op->n_operands - 1;
   const ir_op *result = last > 0 ? op->operands[last]->def : NULL;
-  if (n < 0 || n >= last || !result || !strstr(result->def->name, ".buffer") ||
+  if (n < 0 || n >= last || !result || !(result->def->flags & IR_BUFFER) ||
       op->operands[n]->type != op->operands[last]->type)
     return ir_error(op, "another argument than the last, a buffer of the same type",
                     "in_place = %lld can't be the memory of the last argument", (long long)n);
@@ -387,7 +387,7 @@ tsr_status tile_verify_custom(const ir_op *op) {
     else if (dtype_is_complex(op->operands[i]->type->dtype))
       return ir_error(op, "an alias gives it pairs", "argument %d has complex elements", i);
   const ir_op *result = op->operands[op->n_operands - 1]->def;
-  return result && strstr(result->def->name, ".buffer")
+  return result && result->def->flags & IR_BUFFER
              ? NULL
              : ir_error(op, NULL, "the last operand must be a buffer: the op writes it");
 }

@@ -93,9 +93,7 @@ bool cpu_copy_attrs(ir_op *to, const ir_op *from, const char *const *names) {
 
 /* Copies a scalar-like op under the target prefix; results are registers or views. */
 tsr_status cpu_copy_op(lower *l, ir_builder *b, ir_op *op) {
-  char name[96] = "tessera.target";
-  strncat(name, strrchr(op->def->name, '.'), sizeof name - 32);
-  const ir_opdef *def = ir_find_op(name);
+  const ir_opdef *def = ir_find_like(IR_TARGET, op->def);
   assert(def);
   ir_value *operands[1 + TSR_MAX_RANK];
   for (int i = 0; i < op->n_operands; i++) operands[i] = cpu_at(op->operands[i]);

@@ -5,7 +5,7 @@
 
 #include "core/ir/graph/expand.h"
 
-static const char *name_of(const ir_op *op) { return strrchr(op->def->name, '.') + 1; }
+static const char *name_of(const ir_op *op) { return ir_short_name(op->def); }
 
 static void note(void *user, const ir_op *op, int n_ops) {
   const pass_options *o = user;

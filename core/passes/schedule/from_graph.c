@@ -211,7 +211,7 @@ static bool name_kernel(emitter *e, kernel *k, const fuse_group *g) {
       if (*rules) strcat(rules, ",");
       strcat(rules, fuse_rule_names[r]);
     }
-  const char *name = arena_fmt(&e->m->arena, "%s_%d", strrchr(lead_of(e, g)->def->name, '.') + 1, k->number - 1);
+  const char *name = arena_fmt(&e->m->arena, "%s_%d", ir_short_name(lead_of(e, g)->def), k->number - 1);
   return name && ir_set_attr(k->op, "sym_name", ir_attr_str(e->m, name)) &&
          ir_set_attr(k->op, "family", ir_attr_str(e->m, sched_family_name(g->family))) &&
          (!*rules || ir_set_attr(k->op, "fused", ir_attr_str(e->m, rules))) && set_space(k, g, lead_of(e, g));

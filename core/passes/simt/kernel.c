@@ -241,10 +241,8 @@ static tsr_status kernel(const ir_op *tile, const tsr_caps *caps, ir_builder *to
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
 static tsr_status retarget(ir_op *op, void *user) {
-  char name[64];
   if (op->def->level != IR_TILE) return NULL;
-  snprintf(name, sizeof name, "tessera.target.%s", op->def->name + strlen("tessera.tile."));
-  const ir_opdef *def = ir_find_op(name);
+  const ir_opdef *def = ir_find_like(IR_TARGET, op->def);
   if (!def) return ir_error(op, NULL, "has no place in a program");
   op->def = def;
   return NULL;

@@ -15,12 +15,7 @@ tsr_status tile_lower_program(const ir_op *program, ir_builder *b) {
   if (!p || !ir_attrs_copy(p, program) || !ir_block_args_copy(b->m, p->regions[0], from)) return st_oom();
   ir_builder in = ir_at_end(b->m, p->regions[0]);
   for (ir_op *o = from->first; o; o = o->next) {
-    char name[96];
-    const char *tail = strrchr(o->def->name, '.');
-    if (o->def->level != IR_TILE || !tail) return ir_error(o, NULL, "is not an operation of a tile program");
-    strcpy(name, "tessera.target");
-    strncat(name, tail, sizeof name - strlen(name) - 1);
-    const ir_opdef *def = ir_find_op(name);
+    const ir_opdef *def = o->def->level == IR_TILE ? ir_find_like(IR_TARGET, o->def) : NULL;
     if (!def) return ir_error(o, NULL, "is not an operation of a tile program");
     ir_value *few[64], **operands = o->n_operands > 64 ? arena_array(&b->m->arena, ir_value *, o->n_operands) : few;
     if (!operands) return st_oom();

@@ -234,7 +234,7 @@ static tsr_status find_memory(attend *a, const ir_op *op) {
     const kb_node *n = kb_node_of(k, op->operands[i]);
     if (!n) return st_oom();
     if (!n->is_mem || !n->m.arg) return ir_error(op, NULL, "operand %d must lie in memory", i);
-    a->mem[i < ATTEND_BIAS || i == a->x.bias ? i : ATTEND_LENGTHS] = n->m;
+    a->mem[i && i == a->x.lengths ? ATTEND_LENGTHS : i] = n->m;
   }
   for (int i = 0; i < yield->n_operands && k->split != SPLIT_PARTS; i++)
     for (int r = 0; r < op->n_results; r++)

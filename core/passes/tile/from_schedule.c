@@ -230,7 +230,7 @@ static tsr_status lower_call(const ir_op *src, ir_builder *program, ir_value *co
       ir_build0(program, routine ? "tessera.tile.routine" : "tessera.tile.custom", op->n_operands + op->n_results, v);
   if (!c || !ir_attrs_copy(c, op)) return st_oom();
   if (!routine) return NULL;
-  return ir_set_attr(c, "callee", ir_attr_str(program->m, strrchr(op->def->name, '.') + 1)) ? NULL : st_oom();
+  return ir_set_attr(c, "callee", ir_attr_str(program->m, ir_short_name(op->def))) ? NULL : st_oom();
 }
 
 /* operands: the kernel's inputs, then its result buffers. A kernel that equals an earlier one is one more launch of

@@ -44,7 +44,7 @@ static bool hand_on(kb_kernel *k, ir_block *region, tsr_dtype t) {
 static bool set_attributes(kb_kernel *k, ir_op *row, const row_work *w, const kb_space *s) {
   const bool norm = w->recipe->careful != NULL, wraps = w->recipe->fold[0].finish[0].code == STEP_WRAP && w->wrap;
   ir_module *m = k->m;
-  return ir_set_attr(row, "recipe", ir_attr_str(m, strrchr(w->op->def->name, '.') + 1)) &&
+  return ir_set_attr(row, "recipe", ir_attr_str(m, ir_short_name(w->op->def))) &&
          ir_set_attr(row, "maps", ir_attr_str(m, &"mn,mn,mn"[3 * (3 - row->n_operands)])) &&
          ir_set_attr(row, "tile", ir_attr_ints(m, (int64_t[]){s->tm, s->tn}, 2)) &&
          (row->n_operands < 2 || ir_set_attr(row, "weights", ir_attr_int(m, row->n_operands - 1))) &&

@@ -60,7 +60,8 @@ static ir_value *step(kb_kernel *k, const row_work *w, const recipe_step *s, ir_
   default: break;
   }
   if (s->arg == ARG_NONE) return kb_map1(k, s->code, x);
-  if (s->arg >= ARG_STAT) return kb_map2(k, s->code, x, w->stat[s->arg - ARG_STAT]);
+  const int stat = recipe_stat_of(s->arg);
+  if (stat >= 0) return kb_map2(k, s->code, x, w->stat[stat]);
   return kb_map2_imm(k, s->code, x, number_of(w, s->arg, x->type->dtype));
 }
 

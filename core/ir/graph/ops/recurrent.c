@@ -18,7 +18,7 @@ static cell cell_named(const char *name) {
   while (c < N_CELLS && strcmp(cell_names[c], name)) c++;
   return (cell)c;
 }
-static cell cell_of(const ir_op *op) { return cell_named(strrchr(op->def->name, '.') + 1); }
+static cell cell_of(const ir_op *op) { return cell_named(ir_short_name(op->def)); }
 static bool is_both_ways(const ir_op *op) { return !strcmp(ir_get_str(op, "direction", "forward"), "bidirectional"); }
 
 /* ---- shape rules ------------------------------------------------------------------------------------------------- */

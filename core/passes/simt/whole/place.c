@@ -27,12 +27,8 @@ ir_value *simt_place_index(const simt_place *p, const ir_value *v) {
   case SC_MIN: return tg_min(p->t, x[0], x[1]);
   default: break;
   }
-  char name[64];
-  const char *last = strrchr(v->def->def->name, '.');
-  strcpy(name, "tessera.target");
-  strncat(name, last, sizeof name - strlen(name) - 1);
   if (v->def->def->code == SC_COMPARE) return tg_compare(p->t, ir_get_str(v->def, "predicate", "eq"), x[0], x[1]);
-  return tg_value(p->t, name,
+  return tg_value(p->t, ir_find_like(IR_TARGET, v->def->def)->name,
                   v->type->kind == IR_T_INDEX ? ir_type_index(p->t->m) : tg_scalar_type(p->t, v->type->dtype),
                   v->def->n_operands, x);
 }
@@ -169,11 +165,10 @@ static ir_value *region_value(const evaluation *e, const elements *g, const ir_v
     int64_t d = ir_get_int(op, "dim", 0);
     r = g->dims[d] == 1 ? tg_index(t, 0) : d ? tg_addi(t, e->col, i) : e->row;
   } else {
-    char name[64] = "tessera.target";
-    strncat(name, strrchr(op->def->name, '.'), sizeof name - strlen(name) - 1);
     for (int k = 0; k < op->n_operands && k < 3; k++) x[k] = region_value(e, g, op->operands[k], i, memo);
-    r = tg_value(t, name, v->type->kind == IR_T_INDEX ? ir_type_index(t->m) : tg_scalar_type(t, v->type->dtype),
-                 op->n_operands, x);
+    r = tg_value(t, ir_find_like(IR_TARGET, op->def)->name,
+                 v->type->kind == IR_T_INDEX ? ir_type_index(t->m) : tg_scalar_type(t, v->type->dtype), op->n_operands,
+                 x);
     if (r && op->def->code == SC_COMPARE) tg_text(t, r->def, "predicate", ir_get_str(op, "predicate", "eq"));
   }
   memo[op->scratch] = r;
