@@ -40,6 +40,8 @@
     "every element of the output from the input at a coordinate that is affine in its own")                           \
   X(CUSTOM, custom, ALONE, CALL, 1, "[elements]", none, none, none, "a user's op")                                    \
   X(ROUTINE, routine, ALONE, CALL, 1, "[elements]", none, none, none, "an algorithm on matrices, a call of the host") \
+  X(CONTROL, control, ALONE, CALL, 1, "[elements]", none, none, none,                                                 \
+    "if and while: other programs, of which the host runs one, or one again and again")                               \
   X(ATTENTION, attention, ALONE, ATTENTION, 4, "[batch, m, n, k]", attention, attention, attention,                   \
     "m queries against n keys and values, k wide, of each head of the batch")
 

@@ -8,6 +8,7 @@
 #include "core/base/knob.h"
 #include "core/passes/graph/complex.h"
 #include "core/passes/graph/expand_ops.h"
+#include "core/passes/graph/outline.h"
 #include "core/passes/graph/simplify.h"
 #include "core/passes/graph/transforms.h"
 #include "core/passes/lower.h"
@@ -17,6 +18,10 @@
 #include "core/passes/schedule/rematerialize.h"
 #include "core/passes/schedule/transpose_operand.h"
 #include "core/passes/tile/from_schedule.h"
+
+static tsr_status outline(const pipeline *p, ir_module *m, ir_module **out) {
+  return graph_outline_module(m, &p->options);
+}
 
 static tsr_status rules(const pipeline *p, ir_module *m, ir_module **out) {
   return graph_apply_rules_module(m, &p->options);
@@ -98,6 +103,7 @@ static tsr_status link_program(const pipeline *p, ir_module *m, ir_module **out)
 }
 
 static const pass_row rows[] = {
+    {"outline", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, outline, true, "regions of if and while that are not written out become functions"},
     {"rules", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, rules, true, "the application's rewrite rules, on the graph as it is given"},
     {"expand_ops", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, expand_ops, true, "composite ops become the ops that they stand for"},
     {"complex", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, split_complex, true, "complex numbers become pairs of real ones"},

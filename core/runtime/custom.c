@@ -13,6 +13,7 @@
 #include "core/ir/graph/eval.h"
 #include "core/ir/target/target.h"
 #include "core/ir/tile/tile.h"
+#include "core/runtime/control.h"
 #include "core/runtime/routine.h"
 
 static const rt_custom *find(tsr_context *c, const char *name) {
@@ -171,15 +172,28 @@ tsr_status rt_custom_bind(tsr_program *p, const ir_op *op, rt_host_call **out) {
   rt_host_call *h = *out = arena_new(&p->arena, rt_host_call);
   if (!h) return st_oom();
   *h = (rt_host_call){0};
+  if (op->def->code == TG_CONTROL) return rt_control_bind(p, op, &h->control);
   return op->def->code == TG_ROUTINE ? routine_bind(p, op, &h->routine) : checked_call(p, op, h);
 }
 
-int rt_custom_outputs(const rt_host_call *h) { return h->routine ? h->routine->n_results : 1; }
+int rt_custom_outputs(const rt_host_call *h) {
+  return h->control ? rt_control_outputs(h->control) : h->routine ? h->routine->n_results : 1;
+}
 
 const char *rt_custom_describe(const rt_host_call *h, double *flops) {
   if (h->routine) *flops = h->routine->flops;
-  return h->routine ? "routine" : "custom";
+  return h->control ? "control" : h->routine ? "routine" : "custom";
 }
+
+tsr_status rt_custom_build(tsr_program *p, const rt_host_call *h) {
+  return h->control ? rt_control_build(p, h->control) : NULL;
+}
+
+void rt_custom_drop(const rt_host_call *h) {
+  if (h->control) rt_control_clear(h->control);
+}
+
+bool rt_custom_is_control(const rt_host_call *h) { return h->control != NULL; }
 
 /* ---- sources ---------------------------------------------------------------------------------------------------- */
 
@@ -362,6 +376,12 @@ static tsr_status fetch(tsr_program *p, be_stream *s, const rt_launch *l) {
 tsr_status rt_custom_run(tsr_program *p, be_stream *s, const rt_launch *l, double *ns) {
   rt_host_call *h = l->host;
   int64_t from = ns ? clock_ns() : 0;
+  if (h->control) {
+    TSR_TRY(rt_control_run(p, s, l, h->control));
+    if (ns) TSR_TRY(p->dev->vt->stream_sync(s, -1));
+    if (ns) *ns = (double)(clock_ns() - from);
+    return NULL;
+  }
   TSR_TRY(fetch(p, s, l));
   if (h->routine) TSR_TRY(h->routine->row->run(h->routine));
   else TSR_TRY(run_call(p->ctx, p->dev, h->custom, &h->call));

@@ -18,6 +18,7 @@ typedef struct rt_host_call {
   tsr_attr *attrs;
   tsr_custom_call call;
   struct routine_call *routine; /* of a routine, which has no custom op */
+  struct rt_control *control;   /* of control flow, which has neither */
 } rt_host_call;
 
 tsr_custom_tensor rt_custom_tensor(const ir_type *t);

@@ -164,10 +164,13 @@ struct tsr_program {
   int *donors; /* by output: the input that it is written into; -1 = none */
   tsr_buffer *workspace;
   size_t workspace_bytes;
-  be_range *ranges; /* scratch of a run */
+  be_range *ranges, *returned; /* scratch of a run: of the bindings, of the outputs */
   tsr_kernel_info *kernels;
   struct rt_spare *spare; /* fallback.h: of a program with tuned kernels */
   tsr_program *retired;   /* what this one fell back from */
+  tsr_program *inner, *next_inner; /* those that its control flow runs, a list; they share levels, code and module */
+  const ir_op *program;   /* of Target IR */
+  const tsr_program *outer; /* of an inner one */
   int n_falls;
 };
 
@@ -226,6 +229,10 @@ int rt_custom_outputs(const struct rt_host_call *h);
 const char *rt_custom_describe(const struct rt_host_call *h, double *flops);
 /* Runs it between launches of the stream: waits for these, and returns when the result is in its binding. */
 tsr_status rt_custom_run(tsr_program *p, be_stream *s, const rt_launch *l, double *ns);
+/* What a call needs on the device, once p's code is there; and its end. */
+tsr_status rt_custom_build(tsr_program *p, const struct rt_host_call *h);
+void rt_custom_drop(const struct rt_host_call *h);
+bool rt_custom_is_control(const struct rt_host_call *h);
 /* The oracle's rule for custom ops; user is the context. */
 tsr_status rt_custom_eval(void *user, struct graph_evaluator *e, ir_op *op);
 tsr_status rt_custom_infer(tsr_graph *g, const char *name, ir_op *op, const ir_type **result, bool *found);
@@ -235,6 +242,12 @@ typedef tsr_status (*rt_run_fn)(tsr_program *p, tsr_stream *s, const tsr_binding
 tsr_status rt_record_run(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out, rt_run_fn run);
 /* program_plan.c: bindings, launches, waits, workspace from the target program. */
 tsr_status rt_plan(tsr_program *p);
+/* Of another program of the same module, which control flow (op) runs: planned; then, with p's code, ready to run. It
+ * belongs to p. */
+tsr_status rt_plan_inner(tsr_program *p, const ir_op *op, ir_op *program, tsr_program **out);
+tsr_status rt_build_inner(tsr_program *p, tsr_program *inner);
+/* Runs it behind what the stream has; ranges are aligned as kernels need them. */
+tsr_status rt_run_inner(tsr_program *p, be_stream *s, const be_range *in, const be_range *out);
 /* Of a kernel about which nothing is known. */
 static inline tsr_kernel_info rt_kernel_unknown(void) {
   return (tsr_kernel_info){.name = "",

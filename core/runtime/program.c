@@ -6,12 +6,25 @@
 #include "core/ir/schedule/schedule.h"
 #include "core/runtime/fallback.h"
 
+static void destroy_inner(tsr_program *p) {
+  for (tsr_program *x = p->inner, *next; x; x = next) {
+    next = x->next_inner;
+    x->module = NULL; /* shared, as the levels are */
+    memset(x->levels, 0, sizeof x->levels);
+    tsr_program_destroy(&x);
+  }
+  p->inner = NULL;
+}
+
 void tsr_program_destroy(tsr_program **pp) {
   tsr_program *p = pp ? *pp : NULL;
   if (!p) return;
   const be_vtable *vt = p->dev->vt;
   for (int i = 0; i < p->n_parts; i++)
     if (p->parts[i].be) vt->program_destroy(p->parts[i].be);
+  for (int i = 0; i < p->n_launches; i++)
+    if (p->launches[i].host) rt_custom_drop(p->launches[i].host);
+  destroy_inner(p);
   if (p->module) vt->module_destroy(p->module);
   for (int i = 0; i < p->n_bindings; i++) tsr_buffer_destroy(&p->bindings[i].buffer);
   tsr_buffer_destroy(&p->workspace);
@@ -146,14 +159,17 @@ static tsr_status check_run(const tsr_program *p, const tsr_stream *s, const tsr
                                                                             : check_sorted(p, in, out);
 }
 
-static void bind(tsr_program *p, const tsr_binding *in, const tsr_binding *out) {
+/* Inputs that are bound already stay as they are: in is NULL. */
+static void bind(tsr_program *p, const tsr_binding *in) {
   for (int i = 0; i < p->n_bindings; i++) {
     const rt_binding *s = &p->bindings[i];
     be_range *r = &p->ranges[i];
     r->bytes = s->bytes;
     switch (s->kind) {
-    case BINDING_INPUT: r->buffer = in[s->index].buffer->be, r->offset = in[s->index].offset; break;
-    case BINDING_OUTPUT: r->buffer = out[s->index].buffer->be, r->offset = out[s->index].offset; break;
+    case BINDING_INPUT:
+      if (in) r->buffer = in[s->index].buffer->be, r->offset = in[s->index].offset;
+      break;
+    case BINDING_OUTPUT: r->buffer = p->returned[s->index].buffer, r->offset = p->returned[s->index].offset; break;
     case BINDING_CONST: r->buffer = s->buffer->be, r->offset = 0; break;
     case BINDING_TEMP: r->buffer = p->workspace ? p->workspace->be : NULL, r->offset = s->offset; break;
     }
@@ -182,25 +198,56 @@ static tsr_status stage_inputs(tsr_program *p, tsr_stream *s) {
 }
 
 /* What is written into an input begins as a copy of it, unless it is the same memory. */
-static tsr_status fill_outputs(tsr_program *p, tsr_stream *s) {
+static tsr_status fill_outputs(tsr_program *p, be_stream *s) {
   for (int i = 0; i < p->n_bindings; i++) {
     const rt_binding *binding = &p->bindings[i];
     if (!binding->written_from || !binding->bytes) continue;
     const be_range *from = &p->ranges[binding->written_from - 1], *to = &p->ranges[i];
     if (from->buffer == to->buffer && from->offset == to->offset) continue;
-    TSR_TRY(p->dev->vt->copy(s->be, *to, *from));
+    TSR_TRY(p->dev->vt->copy(s, *to, *from));
   }
   return NULL;
 }
 
-static tsr_status unstage_outputs(tsr_program *p, tsr_stream *s, const tsr_binding *out) {
+static tsr_status unstage_outputs(tsr_program *p, be_stream *s) {
   for (int i = 0; i < p->n_bindings; i++) {
     const rt_binding *binding = &p->bindings[i];
     if (binding->kind != BINDING_OUTPUT || !binding->buffer || p->ranges[i].buffer != binding->buffer->be) continue;
-    const tsr_binding *o = &out[binding->index];
-    TSR_TRY(p->dev->vt->copy(s->be, (be_range){o->buffer->be, o->offset, binding->bytes}, p->ranges[i]));
+    be_range to = p->returned[binding->index];
+    to.bytes = binding->bytes;
+    TSR_TRY(p->dev->vt->copy(s, to, p->ranges[i]));
   }
   return NULL;
+}
+
+/* All that is bound. *by_backend: what failed was a part of the backend's. */
+static tsr_status run_parts(tsr_program *p, be_stream *s, double *ns, bool *by_backend) {
+  const be_vtable *vt = p->dev->vt;
+  *by_backend = false;
+  for (int i = 0; i < p->n_parts; i++) {
+    const rt_part *part = &p->parts[i];
+    if (part->be) {
+      tsr_status st = vt->program_run(s, part->be, p->ranges, ns ? ns + part->first : NULL);
+      *by_backend = st != NULL;
+      if (st) return st;
+    } else TSR_TRY(rt_custom_run(p, s, &p->launches[part->first], ns ? ns + part->first : NULL));
+  }
+  for (int i = 0; i < p->n_passes; i++) {
+    be_range src = p->ranges[p->passes[i].binding], to = p->returned[p->passes[i].output];
+    to.bytes = src.bytes;
+    if (src.bytes) TSR_TRY(vt->copy(s, to, src));
+  }
+  return unstage_outputs(p, s);
+}
+
+tsr_status rt_run_inner(tsr_program *p, be_stream *s, const be_range *in, const be_range *out) {
+  bool unused;
+  if (p->n_outputs) memcpy(p->returned, out, sizeof *out * (size_t)p->n_outputs);
+  for (int i = 0; i < p->n_bindings; i++)
+    if (p->bindings[i].kind == BINDING_INPUT) p->ranges[i] = in[p->bindings[i].index];
+  bind(p, NULL);
+  TSR_TRY(fill_outputs(p, s));
+  return run_parts(p, s, NULL, &unused);
 }
 
 /* *launch_failed: the backend refused or failed a kernel, rather than a copy, a custom op or the caller. */
@@ -211,24 +258,14 @@ static tsr_status run(tsr_program *p, tsr_stream *s, const tsr_binding *in, cons
   if (!s) return check_run(p, NULL, in, out);
   TSR_TRY(check_run(p, s, in, out));
   if (s->capturing) return rt_record_run(p, s, in, out, tsr_program_run);
-  const be_vtable *vt = p->dev->vt;
-  bind(p, in, out);
+  for (int i = 0; i < p->n_outputs; i++)
+    p->returned[i] = (be_range){out[i].buffer->be, out[i].offset, p->outputs[i].bytes};
+  bind(p, in);
   TSR_TRY(stage_inputs(p, s));
-  TSR_TRY(fill_outputs(p, s));
-  for (int i = 0; i < p->n_parts; i++) {
-    const rt_part *part = &p->parts[i];
-    if (part->be) {
-      tsr_status st = vt->program_run(s->be, part->be, p->ranges, ns ? ns + part->first : NULL);
-      *launch_failed = st != NULL && !any_donated(p, in, out); /* what is donated may have been written to */
-      if (st) return st;
-    } else TSR_TRY(rt_custom_run(p, s->be, &p->launches[part->first], ns ? ns + part->first : NULL));
-  }
-  for (int i = 0; i < p->n_passes; i++) {
-    const tsr_binding *o = &out[p->passes[i].output];
-    be_range src = p->ranges[p->passes[i].binding];
-    if (src.bytes) TSR_TRY(vt->copy(s->be, (be_range){o->buffer->be, o->offset, src.bytes}, src));
-  }
-  return unstage_outputs(p, s, out);
+  TSR_TRY(fill_outputs(p, s->be));
+  tsr_status st = run_parts(p, s->be, ns, launch_failed);
+  *launch_failed &= !any_donated(p, in, out); /* what is donated may have been written to */
+  return st;
 }
 
 /* The same, and seen to its end where a stored schedule has yet to show that it runs. */

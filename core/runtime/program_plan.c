@@ -197,7 +197,9 @@ static int kernel_index(const plan *x, const char *name) {
   return k ? (int)k->scratch - 1 : -1;
 }
 
-static bool is_host_call(const ir_op *o) { return o->def->code == TG_CUSTOM || o->def->code == TG_ROUTINE; }
+static bool is_host_call(const ir_op *o) {
+  return o->def->code == TG_CUSTOM || o->def->code == TG_ROUTINE || o->def->code == TG_CONTROL;
+}
 
 static tsr_status make_launches(plan *x) {
   tsr_program *p = x->p;
@@ -212,7 +214,7 @@ static tsr_status make_launches(plan *x) {
     if (is_host_call(o)) {
       TSR_TRY(rt_custom_bind(p, o, &l->host));
       l->kernel_index = -1;
-      l->kernel = arena_str(&p->arena, ir_get_str(o, "callee", ""));
+      l->kernel = arena_str(&p->arena, ir_get_str(o, o->def->code == TG_CONTROL ? "kind" : "callee", ""));
       l->n_outputs = rt_custom_outputs(l->host);
       if (!l->kernel) return st_oom();
     } else {
@@ -327,6 +329,7 @@ static tsr_status make_staging(tsr_program *p) {
   if (p->dev->caps.dialect == DIALECT_CPU) return NULL;
   for (int i = 0; i < p->n_launches; i++) {
     size_t n = 0;
+    if (p->launches[i].host && rt_custom_is_control(p->launches[i].host)) continue; /* runs on the device */
     for (int k = 0; p->launches[i].host && k < p->launches[i].n_bindings; k++)
       n += (p->bindings[p->launches[i].bindings[k]].bytes + 255) & ~(size_t)255;
     if (n > p->staging_bytes) p->staging_bytes = n;
@@ -335,17 +338,20 @@ static tsr_status make_staging(tsr_program *p) {
   return NULL;
 }
 
+/* With the module that is there. */
 static tsr_status build(tsr_program *p) {
-  const be_vtable *vt = p->dev->vt;
-  TSR_TRY(vt->module_create(p->dev->be, &p->desc, &p->module));
   bool *constant = arena_array(&p->arena, bool, p->n_bindings + 1);
   p->ranges = arena_array(&p->arena, be_range, p->n_bindings + 1);
-  if (!constant || !p->ranges) return st_oom();
+  p->returned = arena_array(&p->arena, be_range, p->n_outputs + 1);
+  if (!constant || !p->ranges || !p->returned) return st_oom();
   for (int i = 0; i < p->n_bindings; i++) constant[i] = p->bindings[i].kind == BINDING_CONST;
   TSR_TRY(build_parts(p, constant));
   TSR_TRY(make_staging(p));
   if (p->workspace_bytes) TSR_TRY(tsr_buffer_create(p->dev, p->workspace_bytes, TSR_MEMORY_DEVICE, &p->workspace));
-  return upload_constants(p);
+  TSR_TRY(upload_constants(p));
+  for (int i = 0; i < p->n_launches; i++)
+    if (p->launches[i].host) TSR_TRY(rt_custom_build(p, p->launches[i].host));
+  return NULL;
 }
 
 static tsr_status describe_kernel(const plan *x, int index, tsr_kernel_info *k) {
@@ -419,28 +425,51 @@ static tsr_status describe_kernels(const plan *x) {
   return NULL;
 }
 
+/* Bindings, launches, workspace, waits: all but what is on the device. */
 static tsr_status make_plan(plan *x) {
   TSR_TRY(make_bindings(x));
   TSR_TRY(make_outputs(x));
   TSR_TRY(make_launches(x));
   TSR_TRY(plan_workspace(x));
-  TSR_TRY(rt_make_waits(x->p));
-  if (x->p->dev->be) TSR_TRY(build(x->p));
-  TSR_TRY(describe_kernels(x));
-  return note_originals(x->p);
+  return rt_make_waits(x->p);
+}
+
+static tsr_status plan_program(tsr_program *p, ir_op *program) {
+  plan x = {.p = p, .program = program, .b = program->regions[0]};
+  p->program = program;
+  TSR_TRY(ir_symbols_make(p->levels[TSR_LEVEL_TARGET], &x.kernels));
+  tsr_status st = make_plan(&x);
+  if (!st && !p->outer && p->dev->be) st = p->dev->vt->module_create(p->dev->be, &p->desc, &p->module);
+  if (!st && !p->outer && p->dev->be) st = build(p);
+  if (!st) st = describe_kernels(&x);
+  if (!st) st = note_originals(p);
+  ir_symbols_clear(&x.kernels);
+  return st;
+}
+
+tsr_status rt_plan_inner(tsr_program *p, const ir_op *op, ir_op *program, tsr_program **out) {
+  for (const tsr_program *at = p; at; at = at->outer)
+    if (at->program == program)
+      return ir_error(op, NULL, "program \"%s\" runs itself", ir_get_str(program, "sym_name", ""));
+  tsr_program *x = *out = al_new(&p->ctx->al, tsr_program);
+  if (!x) return st_oom();
+  x->ctx = p->ctx, x->dev = p->dev, x->policy = p->policy, x->desc = p->desc, x->outer = p;
+  x->number = rt_number(p->ctx);
+  memcpy(x->levels, p->levels, sizeof x->levels);
+  arena_init(&x->arena, &p->ctx->al);
+  trace_init(&x->trace, &p->ctx->al);
+  x->next_inner = p->inner;
+  p->inner = x;
+  return plan_program(x, program);
+}
+
+tsr_status rt_build_inner(tsr_program *p, tsr_program *inner) {
+  inner->module = p->module;
+  return build(inner);
 }
 
 tsr_status rt_plan(tsr_program *p) {
-  plan x = {.p = p};
   for (ir_op *o = p->levels[TSR_LEVEL_TARGET]->root->regions[0]->first; o; o = o->next)
-    if (o->def->level == IR_TARGET && o->def->code == TG_PROGRAM) {
-      x.program = o;
-      break;
-    }
-  if (!x.program) return ir_error(p->levels[TSR_LEVEL_TARGET]->root, NULL, "the module has no program");
-  x.b = x.program->regions[0];
-  TSR_TRY(ir_symbols_make(p->levels[TSR_LEVEL_TARGET], &x.kernels));
-  tsr_status st = make_plan(&x);
-  ir_symbols_clear(&x.kernels);
-  return st;
+    if (o->def->level == IR_TARGET && o->def->code == TG_PROGRAM) return plan_program(p, o);
+  return ir_error(p->levels[TSR_LEVEL_TARGET]->root, NULL, "the module has no program");
 }

@@ -260,6 +260,18 @@ TSR_API TSR_MUST_USE tsr_status tsr_graph_op(tsr_graph *g, const char *op, const
 TSR_API TSR_MUST_USE tsr_status tsr_graph_op_results(tsr_graph *g, const char *op, const tsr_value *operands,
                                                      int n_operands, const tsr_attr *attrs, int n_attrs, tsr_value *out,
                                                      int n_out);
+/* Control flow: other graphs of the context, whose inputs are the n operands, become parts of g (copies: they may go or
+ * be used again). `if`: the outputs of then_graph where the condition, one bool, is true, else those of else_graph,
+ * which have the same types; out gets as many values. `while`: as long as the graph `condition`, whose output is one
+ * bool, gives true, and at most max_trips times, the outputs of `body` take the place of the first n_carried operands;
+ * out gets what these are in the end. Shapes stay. tessera.graph.if and while (docs/ir.md) say what is differentiable
+ * and what a trip costs. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_if(tsr_graph *g, tsr_value condition, const tsr_graph *then_graph,
+                                             const tsr_graph *else_graph, const tsr_value *operands, int n,
+                                             tsr_value *out);
+TSR_API TSR_MUST_USE tsr_status tsr_graph_while(tsr_graph *g, const tsr_graph *condition, const tsr_graph *body,
+                                                const tsr_value *operands, int n, int n_carried, int64_t max_trips,
+                                                tsr_value *out);
 TSR_API TSR_MUST_USE tsr_status tsr_graph_output(tsr_graph *g, tsr_value v);
 TSR_API TSR_MUST_USE tsr_status tsr_graph_type(const tsr_graph *g, tsr_value v, tsr_dtype *t, tsr_shape *shape);
 /* Reverse-mode derivative: a new graph with g's inputs, whose outputs are g's and then, for each of the n inputs wrt[i]

@@ -212,6 +212,10 @@ static const struct {
     {"resize", "%a: tensor<$Rx3x5x1$Cx$T>", "%r = \"tessera.graph.resize\"(%a) {sizes = [5, 6], mode = \"linear\"}", true},
     {"resize", "%a: tensor<2x1$Rx7x$Cx$T>", "%r = \"tessera.graph.resize\"(%a) {sizes = [9, 4], mode = \"cubic\", layout = \"nhwc\"}", true},
     {"resize", "%a: tensor<$Rx3x5x1$Cx$T>", "%r = \"tessera.graph.resize\"(%a) {sizes = [4, 6], mode = \"linear\", roi = [0.25, -0.5, 0.75, 1.5], coordinate_transformation_mode = \"tf_crop_and_resize\"}", true},
+    {"grid_sample", "%a: tensor<$Rx3x5x1$Cx$T>, %b: tensor<$Rx2x3x2xf32>", "%r = \"tessera.graph.grid_sample\"(%a, %b) {mode = \"nearest\"}"},
+    {"grid_sample", "%a: tensor<$Rx3x5x1$Cx$T>, %b: tensor<$Rx2x3x2xf32>", "%r = \"tessera.graph.grid_sample\"(%a, %b) {padding_mode = \"border\"}", true},
+    {"grid_sample", "%a: tensor<2x1$Rx7x$T>, %b: tensor<2x$Cx1xbf16>", "%r = \"tessera.graph.grid_sample\"(%a, %b) {mode = \"cubic\", padding_mode = \"reflection\", align_corners = true}", true},
+    {"grid_sample", "%a: tensor<2x1$Rx3x2x4x$T>, %b: tensor<2x$Cx2x1x3xf16>", "%r = \"tessera.graph.grid_sample\"(%a, %b)", true},
     {"one_hot", "%a: tensor<$Rx$T>", "%r = \"tessera.graph.one_hot\"(%a) {depth = $C}"},
     {"cumsum", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.cumsum\"(%a) {axis = 0, exclusive = true}"},
     {"cumsum", "%a: tensor<2x$Rx$Cx$T>", "%r = \"tessera.graph.cumsum\"(%a) {reverse = true}"},
@@ -251,6 +255,10 @@ static const struct {
     {"dct", "%a: tensor<6x$Rx$T>", "%r = \"tessera.graph.dct\"(%a) {axis = 0, type = 3, norm = \"ortho\"}"},
     {"stft", "%a: tensor<$Rx20x$T>, %b: tensor<6x$T>", "%r = \"tessera.graph.stft\"(%a, %b) {size = 6, hop = 4}"},
     {"istft", "%a: tensor<$Rx3x4x$T>", "%r = \"tessera.graph.istft\"(%a) {hop = 2}"},
+    {"spectral_conv", "%a: tensor<$Rx3x13x$T>, %b: tensor<3x4x5x2x$T>", "%z = \"tessera.graph.as_complex\"(%b)\n%r = \"tessera.graph.spectral_conv\"(%a, %z)"},
+    {"spectral_conv", "%a: tensor<2x3x4x6x$T>, %b: tensor<3x5x3x3x2x$T>", "%z = \"tessera.graph.as_complex\"(%b)\n%r = \"tessera.graph.spectral_conv\"(%a, %z)"},
+    {"if", "%a: tensor<$Rx$Cx$T>, %b: tensor<i1>", "%r = \"tessera.graph.if\"(%b, %a) ({\n^bb0(%v: tensor<$Rx$Cx$T>):\n%s = \"tessera.graph.concat\"(%v, %v) {axis = 0}\n\"tessera.graph.return\"(%s)\n}, {\n^bb0(%v: tensor<$Rx$Cx$T>):\n%s = \"tessera.graph.pad\"(%v) {low = [$R, 0], high = [0, 0]}\n\"tessera.graph.return\"(%s)\n})"},
+    {"while", "%a: tensor<$Rx$Cx$T>, %b: tensor<i8>", "%z = \"tessera.graph.constant\"() {value = dense<100> : tensor<i8>}\n%i, %r = \"tessera.graph.while\"(%b, %a, %z) ({\n^bb0(%k: tensor<i8>, %v: tensor<$Rx$Cx$T>, %m: tensor<i8>):\n%c = \"tessera.graph.compare\"(%k, %m) {predicate = \"lt\"}\n\"tessera.graph.return\"(%c)\n}, {\n^bb0(%k: tensor<i8>, %v: tensor<$Rx$Cx$T>, %m: tensor<i8>):\n%o = \"tessera.graph.constant\"() {value = dense<51> : tensor<i8>}\n%l = \"tessera.graph.add\"(%k, %o)\n%t = \"tessera.graph.concat\"(%v, %v) {axis = 0}\n%s = \"tessera.graph.slice\"(%t) {starts = [$R, 0], sizes = [$R, $C]}\n\"tessera.graph.return\"(%l, %s)\n}) {carried = 2, max_trips = 3}"},
 /* Indices of either sign, of which some are outside the smaller shapes. */
 #define IN_RANGE(type) \
   "%n = \"tessera.graph.constant\"() {value = dense<9> : tensor<" type ">}\n%i = \"tessera.graph.rem\"(%b, %n)\n"
@@ -374,7 +382,7 @@ static bool may_lack(const suite *s, const char *text, tsr_dtype t) {
 }
 
 static void one(suite *s, size_t k, tsr_dtype t, int r, int c, bool *told) {
-  char text[1024], *o = text;
+  char text[2048], *o = text;
   tsr_graph *g = NULL;
   o += sprintf(o, "\"tessera.graph.func\"() ({\n^bb0(");
   expand(cases[k].args, t, r, c, &o);
@@ -410,7 +418,7 @@ static bool is_wanted(const char *op, int argc, char **argv) {
 static void check_complete(suite *s) {
   const ir_opdef *row;
   for (size_t i = 0; (row = ir_row(IR_GRAPH, i)); i++) {
-    bool found = row->code == G_FUNC || row->code == G_RETURN || row->code == G_CUSTOM;
+    bool found = row->code == G_FUNC || row->code == G_RETURN || row->code == G_CUSTOM || row->code == G_CONTROL;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
       found |= !strcmp(strrchr(row->name, '.') + 1, cases[k].op);
     if (!found) printf("FAIL %s has no case\n", row->name), s->wrong++;

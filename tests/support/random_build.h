@@ -115,6 +115,7 @@ void random_linalg(build *b);
 void random_ordered(build *b);
 void random_recurrent(build *b);
 void random_convolution(build *b);
+void random_control(build *b);
 void random_normed(build *b);
 /* That of random_training.c. */
 void random_training(build *b);

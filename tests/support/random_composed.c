@@ -362,6 +362,26 @@ static void resizes(build *b, tsr_dtype t) {
   output(b, coin(b) ? op1(b, "relu", x) : x);
 }
 
+/* Every mode and padding. */
+static void samples(build *b, tsr_dtype t) {
+  static const char *const modes[] = {"nearest", "linear", "cubic"}, *const paddings[] = {"zeros", "border", "reflection"};
+  const int n = (int)rng_range(b->r, 1, 3), mode = (int)rng_range(b->r, 0, n > 2 ? 1 : 2),
+            pad = (int)rng_range(b->r, 0, 2);
+  tsr_shape s = {.rank = n + 2, .dims = {rng_range(b->r, 1, 3), rng_range(b->r, 1, 17)}}, g = {.rank = n + 2};
+  for (int i = 0; i < n; i++) {
+    s.dims[i + 2] = rng_range(b->r, 1, n > 2 ? 5 : 12);
+    g.dims[i + 1] = rng_range(b->r, 0, 20) ? rng_range(b->r, 1, 9) : 0;
+  }
+  g.dims[0] = s.dims[0], g.dims[n + 1] = n;
+  tsr_value v[2] = {input(b, mode || coin(b) ? t : integer_type(b->r), s),
+                    input(b, coin(b) ? TSR_F32 : float_type(b->r), g)};
+  const tsr_attr a[3] = {TSR_STRING("mode", modes[mode]), TSR_STRING("padding_mode", paddings[pad]),
+                         TSR_BOOLEAN("align_corners", coin(b))};
+  say(b, " %s %s", modes[mode], paddings[pad]);
+  tsr_value x = op(b, "grid_sample", 2, v, 3, a);
+  output(b, coin(b) ? op1(b, "relu", x) : x);
+}
+
 /* Awkward lengths, few or many heads to one of keys, and what may hide keys: by place, by a bias or a mask that repeats
  * along some axes. */
 void random_attention(build *b) {
@@ -408,7 +428,7 @@ void random_attention(build *b) {
 
 void random_composed(build *b) {
   static void (*const make[])(build *b, tsr_dtype t) = {cross_entropy, difference, projections, blocks, einsums,
-                                                        pools, resizes};
+                                                        pools, resizes, samples};
   enum { N = sizeof make / sizeof *make };
   const int64_t which = rng_range(b->r, 0, N + 5);
   if (which < N) make[which](b, float_type(b->r));

@@ -419,7 +419,8 @@ static const struct { const char *name; void (*make)(build *b); } families[] = {
     {"normed", random_normed},    {"domains", domains},       {"indexed", random_indexed},
     {"complex_numbers", complex_numbers}, {"flash_attention", random_attention},
     {"training", random_training}, {"linalg", random_linalg}, {"ordered", random_ordered},
-    {"spectral", random_spectral}, {"recurrent", random_recurrent}, {"convolution", random_convolution}};
+    {"spectral", random_spectral}, {"recurrent", random_recurrent}, {"convolution", random_convolution},
+    {"control", random_control}};
 
 int random_graph_families(void) { return (int)(sizeof families / sizeof *families); }
 const char *random_graph_family_name(int f) { return families[f].name; }

@@ -32,11 +32,26 @@ static void frames(build *b) {
   output(b, rng_range(b->r, 0, 1) ? op(b, "istft", 1, v, 2, a) : v[0]);
 }
 
+/* Few or all modes, 1 to 3 axes. */
+static void spectral_products(build *b) {
+  const tsr_dtype t = types[rng_range(b->r, 0, 3)];
+  const int n = (int)rng_range(b->r, 1, 3);
+  tsr_shape x = {.rank = n + 2, .dims = {rng_range(b->r, 1, 3), rng_range(b->r, 1, 5)}},
+            w = {.rank = n + 2, .dims = {x.dims[1], rng_range(b->r, 1, 5)}};
+  for (int i = 0; i < n; i++) {
+    x.dims[i + 2] = rng_range(b->r, 1, n > 2 ? 6 : 17);
+    w.dims[i + 2] = rng_range(b->r, 1, i < n - 1 ? x.dims[i + 2] : x.dims[i + 2] / 2 + 1);
+  }
+  const tsr_value v[2] = {input(b, t, x), input(b, dtype_complex(t), w)};
+  output(b, op(b, "spectral_conv", 2, v, 0, NULL));
+}
+
 /* Spectra of real or complex numbers, filtered now and then and brought back. */
 void random_spectral(build *b) {
-  const int64_t kind = rng_range(b->r, 0, 5);
+  const int64_t kind = rng_range(b->r, 0, 6);
   if (kind == 0) return cosines(b);
   if (kind == 1) return frames(b);
+  if (kind == 2) return spectral_products(b);
   const bool real = rng_range(b->r, 0, 1), back = rng_range(b->r, 0, 1);
   const tsr_dtype t = types[rng_range(b->r, 0, 3)], c = dtype_complex(t);
   tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 4000);

@@ -326,6 +326,44 @@ static void overlapping_frames_are_averaged_by_the_squares_of_windows(void **sta
   check_cpu(text, spectra, sizeof spectra, want, tolerance);
 }
 
+/* Of element i of an image of 5 by 6 at frequency row, column. */
+static double turns(int row, int column, int i) { return (double)(row * (i / 6)) / 5 + (double)(column * (i % 6)) / 6; }
+
+/* The definition: of the spectrum 5 by 6 of two channels the rows 0, 1 and -1 and the columns 0 and 1, times weights,
+ * added up, and back. x, the weights' real and their imaginary parts are one operand. */
+static void spectral_convolutions_keep_the_lowest_frequencies(void **state) {
+  enum { CHANNELS = 2, ROWS = 5, COLUMNS = 6, IMAGE = ROWS * COLUMNS, WEIGHTS = CHANNELS * 3 * 2 };
+  enum { ALL = CHANNELS * IMAGE + 2 * WEIGHTS };
+  static const int modes[3] = {0, 1, ROWS - 1};
+  const double pi = 3.14159265358979323846;
+  double v[ALL], want[IMAGE] = {0}, tolerance[IMAGE];
+  uint64_t seed = 11;
+  for (int i = 0; i < ALL; i++) v[i] = creal(number(&seed));
+  const double *re = v + 2 * IMAGE, *im = re + WEIGHTS;
+  for (int a = 0; a < 3; a++)
+    for (int k = 0; k < 2; k++) {
+      double complex y = 0;
+      for (int c = 0; c < CHANNELS; c++) {
+        double complex sum = 0;
+        for (int i = 0; i < IMAGE; i++)
+          sum += v[c * IMAGE + i] * cexp(-2 * pi * I * turns(modes[a], k, i));
+        const int w = (c * 3 + a) * 2 + k;
+        y += (re[w] + im[w] * I) * sum;
+      }
+      for (int i = 0; i < IMAGE; i++)
+        want[i] += (k ? 2 : 1) / (double)IMAGE *
+                   creal(y * cexp(2 * pi * I * turns(modes[a], k, i)));
+    }
+  const char *text = frames_text(
+      "84xf64",
+      "%a = \"tessera.graph.slice\"(%x) {starts = [0], sizes = [60]}\n%b = \"tessera.graph.slice\"(%x) {starts = [60], sizes = "
+      "[12]}\n%c = \"tessera.graph.slice\"(%x) {starts = [72], sizes = [12]}\n",
+      "%d = \"tessera.graph.reshape\"(%a) {shape = [1, 2, 5, 6]}\n%e = \"tessera.graph.complex\"(%b, %c)\n%f = "
+      "\"tessera.graph.reshape\"(%e) {shape = [2, 1, 3, 2]}\n%0 = \"tessera.graph.spectral_conv\"(%d, %f)");
+  check_oracle(text, v, want, IMAGE, tolerance);
+  check_cpu(text, v, sizeof v, want, tolerance);
+}
+
 /* ---- what is not finite, threads, bad input ---------------------------------------------------------------------- */
 
 /* By a kernel, by passes and as products: no finite number in the line, and no other bit in the others. */
@@ -390,6 +428,7 @@ int main(void) {
       cmocka_unit_test(frames_are_windowed_transforms),
       cmocka_unit_test(signals_come_back_from_their_frames),
       cmocka_unit_test(overlapping_frames_are_averaged_by_the_squares_of_windows),
+      cmocka_unit_test(spectral_convolutions_keep_the_lowest_frequencies),
       cmocka_unit_test(lines_that_are_not_finite_stay_alone),
       cmocka_unit_test(deterministic_bits_do_not_depend_on_threads),
       cmocka_unit_test(bad_transforms_get_one_clear_line),

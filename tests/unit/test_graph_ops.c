@@ -13,6 +13,12 @@
 
 #include "tests/support/graph_text.h"
 
+/* Regions of if and while. */
+#define REGIONS(args, first, second) "({\n^bb0(" args "):\n" first "\n}, {\n^bb0(" args "):\n" second "\n})"
+#define GIVE(v) "\"tessera.graph.return\"(" v ")"
+#define TRUE_ "%t = \"tessera.graph.constant\"() {value = dense<true> : tensor<i1>}\n"
+#define SQUARE(r, v) "%" r " = \"tessera.graph.mul\"(%" v ", %" v ")\n"
+
 typedef struct typed {
   const char *args, *op, *type;
 } typed;
@@ -168,6 +174,11 @@ static const typed good[] = {
     {"%a: tensor<?x4x?x7xf32>", "resize(%a) {sizes = [5, 6], mode = \"cubic\"}", "?x4x5x6xf32"},
     {"%a: tensor<?x4x?x7xi1>", "resize(%a) {scales = [1.5, 0.5]}", "?x4x?x3xi1"},
     {"%a: tensor<2x4x7xf16>", "resize(%a) {scales = [3], layout = \"nhwc\"}", "2x12x7xf16"},
+    {"%a: tensor<2x3x4x?xf16>, %g: tensor<2x5x6x2xf32>", "grid_sample(%a, %g) {mode = \"cubic\", padding_mode = \"reflection\"}", "2x3x5x6xf16"},
+    {"%a: tensor<?x3x4xi8>, %g: tensor<2x5x1xbf16>", "grid_sample(%a, %g) {mode = \"nearest\", align_corners = true}", "?x3x5xi8"},
+    {"%a: tensor<2x3x4x4x4xf64>, %g: tensor<2x1x2x?x3xf64>", "grid_sample(%a, %g)", "2x3x1x2x?xf64"},
+    {"%a: tensor<2x3x8x8xf32>, %w: tensor<3x5x8x5xcomplex<f32>>", "spectral_conv(%a, %w)", "2x5x8x8xf32"},
+    {"%a: tensor<?x3x?xf16>, %w: tensor<3x?x4xcomplex<f16>>", "spectral_conv(%a, %w)", "?x?x?xf16"},
     {"%a: tensor<2x?x4xf16>", "cumsum(%a) {axis = 1, exclusive = true, reverse = true}", "2x?x4xf16"},
     {"%a: tensor<5xui8>", "cumprod(%a)", "5xui8"},
     {"%a: tensor<2x3xi1>", "%0, %n = nonzero(%a) {size = 4, dtype = \"i64\"}", "2x4xi64"},
@@ -228,6 +239,10 @@ static const typed good[] = {
     {"%a: tensor<2x4x16x8xbf16>, %r: tensor<2x4x3x8xbf16>, %p: tensor<2xi32>", "cache_update(%a, %r, %p) {ring = true}", "2x4x16x8xbf16"},
     {"%a: tensor<?x16x8xi8>, %r: tensor<?x?x8xi8>, %p: tensor<?xi64>", "cache_update(%a, %r, %p)", "?x16x8xi8"},
     {"%a: tensor<16xf32>, %r: tensor<2xf32>, %p: tensor<i64>", "cache_update(%a, %r, %p) {axis = 0}", "16xf32"},
+    {"%c: tensor<i1>, %a: tensor<4x?xf32>", "if(%c, %a) " REGIONS("%x: tensor<4x?xf32>", SQUARE("y", "x") GIVE("%y"), GIVE("%x")), "4x?xf32"},
+    {"%c: tensor<1x1xi1>, %a: tensor<4x2xf32>", "if(%c, %a) " REGIONS("%x: tensor<?x2xf32>", SQUARE("y", "x") GIVE("%y"), GIVE("%x")), "4x2xf32"},
+    {"%a: tensor<4xi8>, %b: tensor<3xf16>", "while(%a, %b) " REGIONS("%x: tensor<4xi8>, %y: tensor<3xf16>", TRUE_ GIVE("%t"), SQUARE("z", "x") GIVE("%z")) " {carried = 1, max_trips = 2}", "4xi8"},
+    {"%a: tensor<4xf32>", "control(%a) {kind = \"while\", first = \"\", second = \"f\", carried = 1, max_trips = 3} : (tensor<4xf32>) -> tensor<4xf32>", "4xf32"},
 };
 
 /* "name(operands) attrs", or "results = name(operands) attrs", as a line of text. */
@@ -257,6 +272,23 @@ static void every_op_infers_its_type(void **state) {
 }
 
 static const typed bad[] = { /* type: what the message says */
+    {"%c: tensor<i32>, %a: tensor<4xf32>", "if(%c, %a) " REGIONS("%x: tensor<4xf32>", GIVE("%x"), GIVE("%x")), "the condition is i32[], not one bool"},
+    {"%c: tensor<2xi1>, %a: tensor<4xf32>", "if(%c, %a) " REGIONS("%x: tensor<4xf32>", GIVE("%x"), GIVE("%x")), "the condition is bool[2], not one bool"},
+    {"%c: tensor<i1>, %a: tensor<4xf32>", "if(%c, %a) " REGIONS("%x: tensor<5xf32>", GIVE("%x"), GIVE("%x")), "argument 0 of the then region is f32[5], the operand f32[4]"},
+    {"%c: tensor<i1>, %a: tensor<4xf32>", "if(%c) " REGIONS("%x: tensor<4xf32>", GIVE("%x"), GIVE("%x")), "the then region has 1 arguments for 0 operands"},
+    {"%c: tensor<i1>, %a: tensor<4xf32>", "if(%c, %a) " REGIONS("%x: tensor<4xf32>", GIVE("%x"), GIVE("%x, %x")), "the regions return 1 and 2 values for 1 results"},
+    {"%c: tensor<i1>, %a: tensor<4xf32>", "if(%c, %a) " REGIONS("%x: tensor<4xf32>", GIVE("%x"), TRUE_ GIVE("%t")), "result 0 is f32[4] or bool[]"},
+    {"%c: tensor<i1>, %a: tensor<4xf32>", "if(%c, %a) " REGIONS("%x: tensor<4xf32>", GIVE("%x"), SQUARE("y", "x")), "the else region must end with tessera.graph.return"},
+    {"%c: tensor<i1>, %a: tensor<4xf32>", "if(%c, %a)", "has 2 regions, not 0"},
+    {"%a: tensor<4xf32>", "while(%a) " REGIONS("%x: tensor<4xf32>", TRUE_ GIVE("%t"), GIVE("%x")), "attribute 'max_trips' is missing"},
+    {"%a: tensor<4xf32>", "while(%a) " REGIONS("%x: tensor<4xf32>", TRUE_ GIVE("%t"), GIVE("%x")) " {max_trips = -1}", "max_trips = -1"},
+    {"%a: tensor<4xf32>", "while(%a) " REGIONS("%x: tensor<4xf32>", TRUE_ GIVE("%t"), GIVE("%x")) " {max_trips = 1, carried = 2}", "2 operands are carried, of 1, with 1 results"},
+    {"%a: tensor<4xf32>", "while(%a) " REGIONS("%x: tensor<4xf32>", GIVE("%x"), GIVE("%x")) " {max_trips = 1}", "the condition must return one bool"},
+    {"%a: tensor<4xf32>", "while(%a) " REGIONS("%x: tensor<4xf32>", TRUE_ GIVE("%t"), TRUE_ GIVE("%t")) " {max_trips = 1}", "the body gives value 0 as bool[], it is f32[4]"},
+    {"%a: tensor<4xf32>", "while(%a) " REGIONS("%x: tensor<4xf32>", TRUE_ GIVE("%t"), GIVE("%x, %x")) " {max_trips = 1}", "the body returns 2 values, 1 are carried"},
+    {"%a: tensor<4xcomplex<f32>>", "while(%a) " REGIONS("%x: tensor<4xcomplex<f32>>", TRUE_ GIVE("%t"), GIVE("%x")) " {max_trips = 1}", "does not take complex64"},
+    {"%a: tensor<4xf32>", "control(%a) {kind = \"for\", first = \"\", second = \"f\"} : (tensor<4xf32>) -> tensor<4xf32>", "unknown kind \"for\""},
+    {"%a: tensor<4xf32>", "control(%a) {kind = \"while\", first = \"\", second = \"f\", carried = 2} : (tensor<4xf32>) -> tensor<4xf32>", "2 values carried of 1 operands, with 1 results"},
     {"%a: tensor<4x5xf32>, %b: tensor<6x5xf32>", "matmul(%a, %b)", "f32[4, 5] by f32[6, 5]: 5 columns for 6 rows"},
     {"%a: tensor<5xf32>, %b: tensor<5x6xf32>", "matmul(%a, %b)", "needs matrices"},
     {"%a: tensor<2x4x5xf32>, %b: tensor<3x5x6xf32>", "matmul(%a, %b)", "leading dimensions"},
@@ -576,6 +608,25 @@ static const typed bad[] = { /* type: what the message says */
     {"%a: tensor<1x1x4xf32>", "resize(%a) {sizes = [2], roi = [0.0, nan], coordinate_transformation_mode = \"tf_crop_and_resize\"}", "roi entry 1 is nan"},
     {"%a: tensor<1x1x4xi8>", "resize(%a) {sizes = [2], extrapolation_value = 128.0}", "extrapolation_value is 128 for i8"},
     {"%a: tensor<1x1x4xi1>", "resize(%a) {sizes = [2], extrapolation_value = 0.5}", "extrapolation_value is 0.5 for bool"},
+    {"%a: tensor<1x1x4xf32>, %g: tensor<1x3x2xf32>", "grid_sample(%a, %g)", "the grid is f32[1, 3, 2] for images of 1 axes"},
+    {"%a: tensor<1x1x4xf32>, %g: tensor<2x3x1xf32>", "grid_sample(%a, %g)", "the grid is f32[2, 3, 1] for images of 1 axes"},
+    {"%a: tensor<1x1x4xf32>, %g: tensor<1x3xf32>", "grid_sample(%a, %g)", "the grid is f32[1, 3] for images of 1 axes"},
+    {"%a: tensor<1x1x4xf32>, %g: tensor<1x3x1xi32>", "grid_sample(%a, %g)", "the grid is of f64, f32, f16 or bf16, not i32"},
+    {"%a: tensor<4x2xf32>, %g: tensor<4x2xf32>", "grid_sample(%a, %g)", "needs images, not rank 2"},
+    {"%a: tensor<1x1x4xi32>, %g: tensor<1x3x1xf32>", "grid_sample(%a, %g)", "only nearest takes i32"},
+    {"%a: tensor<1x1x4xf32>, %g: tensor<1x3x1xf32>", "grid_sample(%a, %g) {mode = \"bilinear\"}", "unknown mode \"bilinear\""},
+    {"%a: tensor<1x1x4xf32>, %g: tensor<1x3x1xf32>", "grid_sample(%a, %g) {padding_mode = \"zero\"}", "unknown padding_mode \"zero\""},
+    {"%a: tensor<1x1x4xf32>, %g: tensor<1x3x1xf32>", "grid_sample(%a, %g) {cubic_coeff_a = inf}", "cubic_coeff_a is inf"},
+    {"%a: tensor<1x1x0xf32>, %g: tensor<1x3x1xf32>", "grid_sample(%a, %g)", "axis 2 has no elements"},
+    {"%a: tensor<1x1x65536x65536xi8>, %g: tensor<1x3x1x2xf32>", "grid_sample(%a, %g) {mode = \"nearest\"}", "an image of 4294967296 elements is too large"},
+    {"%a: tensor<2x3x8xbf16>, %w: tensor<3x5x4xcomplex<f32>>", "spectral_conv(%a, %w)", "takes real numbers, not bf16"},
+    {"%a: tensor<2x3x8xf32>, %w: tensor<3x5x4xcomplex<f64>>", "spectral_conv(%a, %w)", "the weights are complex128[3, 5, 4], not complex64 of rank 3"},
+    {"%a: tensor<2x3x8xf32>, %w: tensor<4x5x4xcomplex<f32>>", "spectral_conv(%a, %w)", "the weights are complex64[4, 5, 4]"},
+    {"%a: tensor<2x3x8xf32>, %w: tensor<3x5x6xcomplex<f32>>", "spectral_conv(%a, %w)", "6 modes of 5 numbers along axis 2"},
+    {"%a: tensor<2x3x8x8xf32>, %w: tensor<3x5x9x5xcomplex<f32>>", "spectral_conv(%a, %w)", "9 modes of 8 numbers along axis 2"},
+    {"%a: tensor<2x3x8xf32>, %w: tensor<3x5x0xcomplex<f32>>", "spectral_conv(%a, %w)", "0 modes of 5 numbers along axis 2"},
+    {"%a: tensor<2x3x0xf32>, %w: tensor<3x5x1xcomplex<f32>>", "spectral_conv(%a, %w)", "axis 2 has no elements"},
+    {"%a: tensor<2x3xf32>, %w: tensor<3x5xcomplex<f32>>", "spectral_conv(%a, %w)", "needs images, not rank 2"},
     {"%a: tensor<4xi1>", "cumsum(%a)", "does not take bool"},
     {"%a: tensor<f32>", "cumsum(%a)", "axis -1 for a tensor of rank 0"},
     {"%a: tensor<4x5xf32>", "cumprod(%a) {axis = 2}", "axis 2 for a tensor of rank 2"},

@@ -165,6 +165,7 @@ static const suite_row rows[] = {
     ROW("composed", "max_pool", 112, 112, TSR_F32),
     ROW("composed", "average_pool", 112, 112, TSR_F32),
     ROW("composed", "resize", 56, 56, TSR_F32),
+    ROW("composed", "grid_sample", 56, 56, TSR_F32),
     ROW("composed", "cumsum", 1024, 1024, TSR_F32),
     ROW("composed", "cumprod", 1024, 1024, TSR_F32),
     ROW("composed", "argmax", 4096, 1024, TSR_F32),
@@ -229,6 +230,7 @@ static const suite_row rows[] = {
     ROW("spectral", "dct", 1024, 1024, TSR_F32),
     ROW("spectral", "stft", 8, 64000, TSR_F32),
     ROW("spectral", "istft", 4096, 257, TSR_COMPLEX64),
+    ROW("spectral", "spectral_conv", 128, 128, TSR_F32),
 
     ROW("indexed", "gather", 16384, 1024, TSR_F32),
     ROW("indexed", "gather_elements", 4096, 1024, TSR_F32),

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/dtype.h"
 #include "tools/tessera/shapes.h"
 
 bool op_graph_is_file(const char *what) { return strpbrk(what, "/.") || !access(what, R_OK) || !strcmp(what, "-"); }
@@ -48,8 +49,8 @@ graph_kind op_graph_kind(const char *op) {
 }
 
 /* What such a graph of the op has beside its name: attributes, and operands that aren't [m, n], as their dimensions:
- * letters and numbers between blanks. An operand of "#" in front is of indices, of "?" a mask, of "+" a matrix whose
- * diagonal is larger than its rows. */
+ * letters and numbers between blanks. An operand of "#" in front is of indices, of "?" a mask, of "~" complex, of "+" a
+ * matrix whose diagonal is larger than its rows. */
 static const int64_t last = -1, twice[] = {2, 2}, thrice[] = {3, 3}, around[] = {0, 1, 1}, million[] = {1024, 1024},
                      planes[] = {0, 1}, stem[] = {112, 112};
 #define STEM_PADDING TSR_STRING("padding", "same")
@@ -63,6 +64,7 @@ static const struct op_form {
     {"ifft", 1, {TSR_INTS("axes", planes, 2)}, {NULL}},
     {"stft", 2, {TSR_INT("size", 512), TSR_INT("hop", 128)}, {"m 64000", "512"}},
     {"istft", 1, {TSR_INT("hop", 128)}, {NULL}},
+    {"spectral_conv", 0, {{0}}, {"4 32 m n", "~32 32 24 12"}},
     {"clip", 2, {TSR_FLOAT("min", -0.5), TSR_FLOAT("max", 0.5)}, {NULL}},
     {"tile", 1, {TSR_INTS("repeats", twice, 2)}, {NULL}},
     {"one_hot", 1, {TSR_INT("depth", 128)}, {NULL}},
@@ -86,6 +88,7 @@ static const struct op_form {
     {"depth_to_space", 1, {TSR_INT("block", 2)}, {"1 16 m n"}},
     {"space_to_depth", 1, {TSR_INT("block", 2)}, {"1 4 m n"}},
     {"resize", 2, {TSR_INTS("sizes", stem, 2), TSR_STRING("mode", "linear")}, {"1 64 m n"}},
+    {"grid_sample", 0, {{0}}, {"1 64 m n", "1 112 112 2"}},
     {"pad", 2, {TSR_INTS("low", around, 3), TSR_INTS("high", around, 3)}, {"64 m n"}},
     {"max_pool", 3, {TSR_INTS("kernel", thrice, 2), TSR_INTS("strides", twice, 2), STEM_PADDING}, {"1 64 m n"}},
     {"average_pool", 3, {TSR_INTS("kernel", thrice, 2), TSR_INTS("strides", twice, 2), STEM_PADDING}, {"1 64 m n"}},
@@ -149,7 +152,7 @@ static const char *operand_form(const char *op, int operand) {
 
 tsr_dtype op_graph_operand_type(const char *op, int operand, tsr_dtype t) {
   const char *f = operand_form(op, operand);
-  return !f ? t : *f == '#' ? TSR_I32 : *f == '?' ? TSR_BOOL : t;
+  return !f ? t : *f == '#' ? TSR_I32 : *f == '?' ? TSR_BOOL : *f == '~' ? dtype_complex(t) : t;
 }
 
 bool op_graph_is_index(const char *op, int operand) {
@@ -166,7 +169,7 @@ tsr_shape op_graph_operand(const char *op, int operand, tsr_shape s) {
   const char *f = operand_form(op, operand);
   tsr_shape t = {0};
   if (!f || s.rank != 2) return s;
-  for (f += *f == '#' || *f == '?' || *f == '+'; *f; f += *f == ' ') {
+  for (f += *f && strchr("#?+~", *f); *f; f += *f == ' ') {
     const bool letter = *f == 'm' || *f == 'n';
     t.dims[t.rank++] = *f == 'm' ? s.dims[0] : *f == 'n' ? s.dims[1] : atoi(f);
     f += letter ? 1 : strspn(f, "0123456789");

@@ -80,6 +80,7 @@ typedef enum graph_code {
   G_MAX_POOL,
   G_AVERAGE_POOL,
   G_RESIZE,
+  G_GRID_SAMPLE,
   G_COMPLEX,
   G_REAL,
   G_IMAG,
@@ -120,6 +121,7 @@ typedef enum graph_code {
   G_DCT,
   G_STFT,
   G_ISTFT,
+  G_SPECTRAL_CONV,
   G_RNN,
   G_GRU,
   G_LSTM,
@@ -130,6 +132,9 @@ typedef enum graph_code {
   G_CONV3D,
   G_CONV_TRANSPOSE,
   G_CACHE_UPDATE,
+  G_IF,
+  G_WHILE,
+  G_CONTROL,
   G_N_CODES
 } graph_code;
 
@@ -152,6 +157,7 @@ typedef enum graph_kind {
   GRAPH_SPECTRAL,    /* Fourier transforms along some axes: complex numbers, so gone below passes/graph/complex.h */
   GRAPH_DFT,         /* what they are then: graph_dft */
   GRAPH_WINDOWS,     /* elements of its operand at coordinates that are affine in its own; 0 beyond the operand */
+  GRAPH_CONTROL,     /* if, while: functions of the operands as regions, or by name. See ir/graph/control.h */
   GRAPH_CUSTOM       /* the application's */
 } graph_kind;
 
@@ -231,6 +237,7 @@ typedef struct graph_row {
   const char *shown; /* in reports; NULL: its name's words, capitalised */
   int tile_rows;     /* docs/tuning.md, "Default tiles": rows of a block, one a warp; 0: not in that table */
   graph_expand_fn expand; /* of composite ops, whose evaluation, derivative, work and sharding follow from it */
+  bool (*may_expand)(const ir_op *op); /* of composite ops that can't always be written out; NULL: they can */
   graph_pairs_fn pairs; /* NULL: takes no complex numbers */
   graph_work_fn work;   /* of routines, whose leading dimensions are a batch */
   graph_host_fn host;   /* of routines that are composite too; NULL: never */
@@ -248,7 +255,10 @@ static inline bool graph_is_kind(const ir_op *op, graph_kind k) {
   return op && graph_ext(op) && graph_ext(op)->kind == k;
 }
 /* Has it a meaning as other ops: of kind GRAPH_COMPOSITE, or one with a kernel of its own besides? */
-static inline bool graph_is_composite(const ir_op *op) { return op && graph_ext(op) && graph_ext(op)->expand; }
+static inline bool graph_is_composite(const ir_op *op) {
+  const graph_row *r = op ? graph_ext(op) : NULL;
+  return r && r->expand && (!r->may_expand || r->may_expand(op));
+}
 static inline graph_moves graph_moves_of(const ir_op *op) {
   return op && graph_ext(op) ? graph_ext(op)->moves : MOVES_NOTHING;
 }

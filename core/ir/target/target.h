@@ -31,6 +31,7 @@ typedef enum target_code {
   TG_LAUNCH,
   TG_CUSTOM,
   TG_ROUTINE,
+  TG_CONTROL,
   TG_RETURN,
   TG_KERNEL,
   TG_CONST,

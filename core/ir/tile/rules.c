@@ -392,6 +392,30 @@ tsr_status tile_verify_custom(const ir_op *op) {
              : ir_error(op, NULL, "the last operand must be a buffer: the op writes it");
 }
 
+tsr_status tile_verify_control(const ir_op *op) {
+  const int64_t outputs = ir_get_int(op, "outputs", -1), carried = ir_get_int(op, "carried", 0),
+                most = ir_get_int(op, "max_trips", 0), n = op->n_operands - outputs;
+  const char *kind = ir_get_str(op, "kind", "");
+  const bool loops = !strcmp(kind, "while");
+  if (!loops && strcmp(kind, "if")) return ir_error(op, "if or while", "unknown kind \"%s\"", kind);
+  if (outputs < 0 || n < (loops ? 0 : 1))
+    return ir_error(op, NULL, "outputs = %lld of %d operands", (long long)outputs, op->n_operands);
+  if (loops && (carried != outputs || carried > n))
+    return ir_error(op, "one for each output", "carried = %lld for %lld outputs", (long long)carried,
+                    (long long)outputs);
+  if (most < 0 || most > INT32_MAX) return ir_error(op, "0 to 2^31 - 1", "max_trips = %lld", (long long)most);
+  for (int i = 0; i < op->n_operands; i++) {
+    if (op->operands[i]->type->kind != IR_T_TENSOR || dtype_is_complex(op->operands[i]->type->dtype))
+      return ir_error(op, NULL, "operand %d must be a tensor of real numbers", i);
+    const ir_op *d = op->operands[i]->def;
+    if (i >= n && !(d && strstr(d->def->name, ".buffer")))
+      return ir_error(op, NULL, "operand %d must be a buffer: the op writes it", i);
+    for (int k = 0; k < i && i >= n; k++)
+      if (op->operands[k] == op->operands[i]) return ir_error(op, NULL, "operand %d is written and read", i);
+  }
+  return NULL;
+}
+
 /* A tebi of blocks is hours on any device, whatever they do. */
 enum { GRID_BLOCKS_LOG2 = 40 };
 

@@ -35,6 +35,7 @@ tsr_status tile_verify_reshape(const ir_op *op);
 tsr_status tile_verify_alias(const ir_op *op);
 tsr_status tile_verify_launch(const ir_op *op);
 tsr_status tile_verify_custom(const ir_op *op);
+tsr_status tile_verify_control(const ir_op *op);
 tsr_status tile_verify_kernel(const ir_op *op);
 tsr_status tile_verify_view(const ir_op *op);
 tsr_status tile_verify_store(const ir_op *op);

@@ -47,6 +47,13 @@ static bool collect(ir_builder *b, ir_value *v, ir_value *g) {
   return v->data != NULL;
 }
 
+static tsr_status no_derivative(const ir_op *op) {
+  return graph_is(op, G_WHILE)
+             ? ir_error(op, "a constant condition, or a count from a constant by constant steps, at most 1024 trips",
+                        "has no derivative: how many trips it makes must be known when it is derived")
+             : ir_error(op, NULL, "has no derivative");
+}
+
 static tsr_status step_back(ir_builder *b, ir_op *op, const grad_request *q) {
   ir_value *g = op->n_results ? op->results[0]->data : NULL, **grads;
   bool wanted = false;
@@ -55,7 +62,7 @@ static tsr_status step_back(ir_builder *b, ir_op *op, const grad_request *q) {
   const graph_row *row = graph_ext(op);
   bool custom = graph_is_kind(op, GRAPH_CUSTOM) && q->custom;
   if (!custom && (!row || !row->adjoint))
-    return op->results[0]->scratch ? ir_error(op, NULL, "has no derivative") : NULL;
+    return op->results[0]->scratch ? no_derivative(op) : NULL;
   if (!(grads = arena_array(&b->m->arena, ir_value *, op->n_operands + 1))) return st_oom();
   if (custom) TSR_TRY(q->custom(q->user, op, g, grads));
   else if (!row->adjoint(b, op, g, grads)) return st_oom();
@@ -125,7 +132,7 @@ static tsr_status transpose_adjoint(ir_builder *b, ir_op *op, const grad_request
   ir_op *before = b->before->prev;
   ir_value **u = arena_array(&b->m->arena, ir_value *, op->n_results + 1),
            **grads = arena_array(&b->m->arena, ir_value *, op->n_operands + 1);
-  if (!custom && (!row || !row->adjoint)) return ir_error(op, NULL, "has no derivative");
+  if (!custom && (!row || !row->adjoint)) return no_derivative(op);
   if (!u || !grads || !place_gradients(b, op, u)) return st_oom();
   if (custom) TSR_TRY(q->custom(q->user, op, u[0], grads));
   else if (!row->adjoint(b, op, u[0], grads)) return st_oom();

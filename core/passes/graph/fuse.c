@@ -55,6 +55,7 @@ static sched_family family_of(const ir_op *op) {
   case GRAPH_WINDOWS: return FAMILY_WINDOWS;
   case GRAPH_CUSTOM: return FAMILY_CUSTOM;
   case GRAPH_ROUTINE: return FAMILY_ROUTINE;
+  case GRAPH_CONTROL: return FAMILY_CONTROL;
   case GRAPH_ATTENTION: return FAMILY_ATTENTION;
   case GRAPH_DFT: return FAMILY_TRANSFORM;
   case GRAPH_REDUCTION:

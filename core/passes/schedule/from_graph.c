@@ -311,13 +311,15 @@ static tsr_status emit_program(emitter *e, ir_op *func, const pass_options *opts
   return sched_mark_in_place(program, opts);
 }
 
-static tsr_status lower_func(ir_module *m, ir_op *func, const pass_options *opts) {
-  emitter e = {.m = m};
+/* n_kernels: of the functions before, as kernels have names of their own. */
+static tsr_status lower_func(ir_module *m, ir_op *func, const pass_options *opts, int *n_kernels) {
+  emitter e = {.m = m, .n_kernels = *n_kernels};
   tsr_status st = NULL;
   TSR_GOTO(graph_canonicalize(func, opts));
   TSR_GOTO(graph_fuse(func, opts, &e.g));
   TSR_GOTO(make_places(&e, func));
   TSR_GOTO(emit_program(&e, func, opts));
+  *n_kernels = e.n_kernels;
 done:
   al_free_array(&m->arena.al, e.places, e.n_places);
   al_free_array(&m->arena.al, e.state, (size_t)e.g.n_ops);
@@ -330,12 +332,13 @@ tsr_status graph_to_schedule(const ir_module *graph, const pass_options *opts, i
   static const pass_options none = {0};
   ir_module *work = NULL, *m = NULL;
   tsr_status st = NULL;
+  int n_kernels = 0;
   *out = NULL;
   TSR_GOTO(ir_module_clone(graph, &work));
   TSR_GOTO(ir_module_create(&graph->arena.al, &m));
   if (graph->file && !(m->file = arena_str(&m->arena, graph->file))) TSR_GOTO(st_oom());
   for (ir_op *f = work->root->regions[0]->first; f; f = f->next)
-    if (graph_is(f, G_FUNC)) TSR_GOTO(lower_func(m, f, opts ? opts : &none));
+    if (graph_is(f, G_FUNC)) TSR_GOTO(lower_func(m, f, opts ? opts : &none, &n_kernels));
   TSR_GOTO(ir_verify(m));
 done:
   if (st && m) st = ir_cause(m, work, st);

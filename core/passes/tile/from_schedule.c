@@ -200,21 +200,29 @@ static const ir_type *stream_k_type(ir_module *m, const ir_op *src, const tsr_ca
   return o ? mm_stream_k_type(m, o, caps, p) : NULL;
 }
 
-/* A custom op or a routine is a step of the program: what a custom op becomes depends on what the application
- * registered. */
+/* The op of Tile IR that an op which is a step of its own becomes. */
+static const char *step_of(const ir_op *op) {
+  return graph_is_kind(op, GRAPH_ROUTINE)   ? "tessera.tile.routine"
+         : graph_is_kind(op, GRAPH_CUSTOM)  ? "tessera.tile.custom"
+         : graph_is_kind(op, GRAPH_CONTROL) ? "tessera.tile.control"
+                                            : NULL;
+}
+
+/* A custom op, a routine or control flow is a step of the program: what a custom op becomes depends on what the
+ * application registered. */
 static tsr_status lower_call(const ir_op *src, ir_builder *program, ir_value *const *operands) {
   const ir_block *body = src->regions[0];
   const ir_op *op = body->first, *yield = body->last;
   while (op && op->def->level == IR_SCHEDULE && op != yield) op = op->next; /* primitives */
-  const bool routine = graph_is_kind(op, GRAPH_ROUTINE);
-  bool alone = (routine || graph_is_kind(op, GRAPH_CUSTOM)) && op->next == yield && op->n_operands < 32;
-  ir_value *v[64];
+  const char *step = step_of(op);
+  bool alone = step && op->next == yield && op->n_operands + op->n_results <= MOST_OPERANDS;
+  ir_value *v[MOST_OPERANDS];
   for (int i = 0; alone && i < op->n_operands; i++) {
     alone = op->operands[i]->owner == body;
     if (alone) v[i] = operands[op->operands[i]->index];
   }
   for (int i = 0; alone && i < yield->n_operands; i++) alone = yield->operands[i]->def == op;
-  if (!alone || op->n_results > 32)
+  if (!alone)
     return ir_error(src, NULL, "a kernel of family %s holds one such op on the kernel's arguments",
                     ir_get_str(src, "family", ""));
   for (int i = 0; i < op->n_results; i++) { /* what nothing reads is written all the same */
@@ -226,10 +234,11 @@ static tsr_status lower_call(const ir_op *src, ir_builder *program, ir_value *co
         !(*to = ir_build1(program, "tessera.tile.buffer", ir_type_get(program->m, op->results[i]->type), 0, NULL)))
       return st_oom();
   }
-  ir_op *c =
-      ir_build0(program, routine ? "tessera.tile.routine" : "tessera.tile.custom", op->n_operands + op->n_results, v);
+  ir_op *c = ir_build0(program, step, op->n_operands + op->n_results, v);
   if (!c || !ir_attrs_copy(c, op)) return st_oom();
-  if (!routine) return NULL;
+  if (graph_is_kind(op, GRAPH_CONTROL))
+    return ir_set_attr(c, "outputs", ir_attr_int(program->m, op->n_results)) ? NULL : st_oom();
+  if (graph_is_kind(op, GRAPH_CUSTOM)) return NULL;
   return ir_set_attr(c, "callee", ir_attr_str(program->m, ir_short_name(op->def))) ? NULL : st_oom();
 }
 

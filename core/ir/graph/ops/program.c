@@ -20,7 +20,8 @@ static tsr_status verify_return(const ir_op *op) {
   for (int i = 0; i < op->n_operands; i++)
     if (op->operands[i]->type->kind != IR_T_TENSOR) return ir_error(op, NULL, "result %d must be a tensor", i);
   const ir_op *func = op->parent ? op->parent->parent : NULL;
-  if (!graph_is(func, G_FUNC)) return ir_error(op, NULL, "must be inside tessera.graph.func");
+  if (graph_is_kind(func, GRAPH_CONTROL)) return NULL;
+  if (!graph_is(func, G_FUNC)) return ir_error(op, NULL, "must be inside tessera.graph.func, if or while");
   const ir_attr *given = ir_get_attr(func, "function_type");
   if (!given || op->next) return NULL;
   const ir_type *t = graph_signature(func);
@@ -69,7 +70,7 @@ static const ir_opdef rows[] = {
      .help = "A function: block arguments are its inputs, the body ends with return."},
     {NAME(RETURN, "return"), .flags = IR_TERMINATOR, .max_operands = IR_VARIADIC, .operands_doc = "results...",
      .types_doc = ANY AND_COMPLEX, .verify = verify_return, .ext = ROW(GRAPH_PROGRAM),
-     .help = "Ends a function; the operands are its outputs."},
+     .help = "Ends a function or a region; the operands are its outputs."},
     {NAME(CUSTOM, "custom"), .flags = IR_PURE | IR_ANY_ATTRS, .max_operands = IR_VARIADIC, .n_results = 1,
      .operands_doc = "inputs...", .types_doc = ANY,
      .attrs = ATTRS({"callee", IR_A_STR, true, NULL, "name under which the op was registered"}),
