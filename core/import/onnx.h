@@ -12,4 +12,6 @@ TSR_MUST_USE tsr_status onnx_open(const char *path, onnx_model **out);
 /* From memory that outlives the model. */
 TSR_MUST_USE tsr_status onnx_parse(const void *p, size_t n, const char *name, onnx_model **out);
 void onnx_close(onnx_model **m);
+/* A file of one TensorProto, as test data has it: a model that has this tensor alone. */
+TSR_MUST_USE tsr_status onnx_open_tensor(const char *path, onnx_model **out);
 #endif

@@ -5,7 +5,7 @@
 
 #include "core/base/utf8.h"
 
-enum { STRING = 8, TYPES = 25 };
+enum { STRING = 8, TYPES = 27 };
 
 /* By TensorProto.DataType. bits 0: of no fixed size. */
 static const struct {
@@ -15,7 +15,7 @@ static const struct {
                   {"i16", 16},      {"i32", 32},      {"i64", 64},        {"string", 0},   {"bool", 8},
                   {"f16", 16},      {"f64", 64},      {"uint32", 32},     {"uint64", 64},  {"complex64", 64},
                   {"complex128", 128}, {"bf16", 16},  {"fp8_e4m3", 8},    {"float8e4m3fnuz", 8}, {"fp8_e5m2", 8},
-                  {"float8e5m2fnuz", 8}, {"uint4", 4}, {"int4", 4},       {"float4e2m1", 4}, {"float8e8m0", 8}};
+                  {"float8e5m2fnuz", 8}, {"uint4", 4}, {"int4", 4},       {"float4e2m1", 4}, {"float8e8m0", 8}, {"uint2", 2}, {"int2", 2}};
 
 const char *onnx_type_name(uint64_t type) { return type < TYPES ? types[type].name : "type?"; }
 
@@ -125,6 +125,7 @@ static tsr_status check_bytes(const onnx_model *m, uint64_t at, uint64_t type, b
 
 /* TensorProto: 1 dims, 2 type, 4 to 7, 10, 11 data by type, 8 name, 9 raw data, 13 external data, 14 its place */
 tsr_status onnx_read_tensor(onnx_model *m, wire_message t, onnx_tensor *out) {
+  const wire_message whole = t;
   uint64_t at = t.at, type = 0;
   tsr_status st = NULL;
   bool typed = false, external = false;
@@ -148,6 +149,7 @@ tsr_status onnx_read_tensor(onnx_model *m, wire_message t, onnx_tensor *out) {
     }
   }
   TSR_TRY(st);
+  out->whole = whole;
   out->type = onnx_type_name(type);
   return check_bytes(m, at, type, typed, external, out);
 }

@@ -6,6 +6,7 @@
 #include "core/base/policy.h"
 #include "core/ir/attrs.h"
 #include "core/ir/types.h"
+#include "tessera/tessera.h"
 
 static ir_attr *attr_new(ir_module *m, ir_attr_kind kind) {
   ir_attr *a = arena_new(&m->arena, ir_attr);
@@ -51,13 +52,24 @@ ir_attr *ir_attr_ints(ir_module *m, const int64_t *v, int n) {
   return a;
 }
 
-ir_attr *ir_attr_floats(ir_module *m, const double *v, int n) {
+static ir_attr *attr_floats(ir_module *m, const double *v, int n) {
   ir_attr *a = attr_new(m, IR_A_ARRAY);
   if (!a || !(a->u.array.v = arena_array(&m->arena, ir_attr *, n))) return NULL;
   a->u.array.n = n;
   for (int i = 0; i < n; i++)
     if (!(a->u.array.v[i] = ir_attr_float(m, v[i]))) return NULL;
   return a;
+}
+
+ir_attr *ir_attr_given(ir_module *m, const tsr_attr *a) {
+  switch (a->kind) {
+  case TSR_ATTR_INT: return ir_attr_int(m, a->i);
+  case TSR_ATTR_FLOAT: return ir_attr_float(m, a->f);
+  case TSR_ATTR_BOOL: return ir_attr_bool(m, a->i != 0);
+  case TSR_ATTR_STRING: return ir_attr_str(m, a->s);
+  case TSR_ATTR_FLOATS: return attr_floats(m, a->floats, a->n_floats);
+  default: return ir_attr_ints(m, a->ints, a->n_ints);
+  }
 }
 
 ir_attr *ir_attr_dense(ir_module *m, const ir_type *t, const void *data, size_t bytes, bool splat) {

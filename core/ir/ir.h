@@ -315,7 +315,9 @@ ir_attr *ir_attr_float(ir_module *m, double v);
 ir_attr *ir_attr_str(ir_module *m, const char *s);
 ir_attr *ir_attr_type(ir_module *m, const ir_type *t);
 ir_attr *ir_attr_ints(ir_module *m, const int64_t *v, int n);
-ir_attr *ir_attr_floats(ir_module *m, const double *v, int n);
+/* As the public functions take it. */
+struct tsr_attr;
+ir_attr *ir_attr_given(ir_module *m, const struct tsr_attr *a);
 /* A deep copy owned by m, also of another module's attribute. */
 enum { IR_MOST_ATTRS = 1024 }; /* of an op that others write: each is looked for among all */
 ir_attr *ir_attr_copy(ir_module *m, const ir_attr *a);

@@ -134,17 +134,6 @@ tsr_status tsr_graph_constant(tsr_graph *g, tsr_dtype t, tsr_shape s, const void
   return end(g, built ? rt_graph_note(g, op->results[0], out) : st_oom());
 }
 
-static ir_attr *make_attr(ir_module *m, const tsr_attr *a) {
-  switch (a->kind) {
-  case TSR_ATTR_INT: return ir_attr_int(m, a->i);
-  case TSR_ATTR_FLOAT: return ir_attr_float(m, a->f);
-  case TSR_ATTR_BOOL: return ir_attr_bool(m, a->i != 0);
-  case TSR_ATTR_STRING: return ir_attr_str(m, a->s);
-  case TSR_ATTR_FLOATS: return ir_attr_floats(m, a->floats, a->n_floats);
-  default: return ir_attr_ints(m, a->ints, a->n_ints);
-  }
-}
-
 static tsr_status check_attrs(const tsr_graph *g, const char *op, const tsr_attr *a, int n) {
   TSR_TRY(rt_check_array(op, "attributes", a, n));
   if (n > IR_MOST_ATTRS) return RT_BAD(g->ctx, op, NULL, "%d attributes; at most %d", n, IR_MOST_ATTRS);
@@ -192,7 +181,7 @@ static tsr_status add_op(tsr_graph *g, const char *name, const tsr_value *operan
   if (!op) return st_oom();
   tsr_status st = NULL;
   for (int i = 0; i < n_attrs && !st; i++)
-    if (!ir_set_attr(op, attrs[i].name, make_attr(g->m, &attrs[i]))) st = st_oom();
+    if (!ir_set_attr(op, attrs[i].name, ir_attr_given(g->m, &attrs[i]))) st = st_oom();
   if (!st && custom) {
     bool found = false;
     if (!ir_set_attr(op, "callee", ir_attr_str(g->m, name ? name : ""))) st = st_oom();

@@ -245,6 +245,28 @@ TSR_API TSR_MUST_USE tsr_status tsr_graph_create(tsr_context *ctx, const char *n
  * can't be extended; its inputs are the values 1, 2, ... in order. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_parse(tsr_context *ctx, const char *text, size_t bytes, const char *file,
                                                 tsr_graph **out);
+
+/* Of an input of a model that is imported. */
+typedef struct tsr_import_input {
+  const char *name;
+  tsr_shape shape;  /* rank -1: the model's own */
+  tsr_dtype dtype;  /* of data */
+  const void *data; /* the elements, row-major, where the model's program depends on them (a shape that is an input): it
+                       is then made for these. NULL: not known */
+} tsr_import_input;
+
+typedef struct tsr_import_desc {
+  const char *path; /* of the file */
+  const void *data; /* or what it holds, in memory: path is then the name in messages and may be NULL */
+  size_t bytes;
+  const tsr_import_input *inputs; /* of those that the model leaves open; may be NULL */
+  int n_inputs;
+} tsr_import_desc;
+/* A model file as a graph, by its content: ONNX, or IR text of the Graph level. Of an ONNX model all dimensions become
+ * numbers: those that it leaves open are given in desc->inputs. The graph can't be extended; its inputs are the values
+ * 1, 2, ... in the model's order, with its names where IR text can hold them, else with _ for characters that it can't.
+ * TSR_UNSUPPORTED names everything in the model that can't be converted, with counts. docs/onnx.md. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_import(tsr_context *ctx, const tsr_import_desc *desc, tsr_graph **out);
 TSR_API void tsr_graph_destroy(tsr_graph **g);
 /* name may be NULL or "": none. Else it is one that IR text can hold: a letter or _, then letters, digits and _ . $ -;
  * and no other input's of the graph (TSR_INVALID_ARGUMENT). */

@@ -42,7 +42,8 @@ ROWS = {
     "tune": LEVELS + EMIT + PASSES,
     "profile": LEVELS + EMIT + PASSES + ["tune"],
     "import": IR + ["ir/graph"],
-    "runtime": LEVELS + EMIT + PASSES + ["tune", "profile"],
+    "import/onnx": IR + ["ir/graph", "import"],
+    "runtime": LEVELS + EMIT + PASSES + ["tune", "profile", "import", "import/onnx"],
 }
 TABLES = "ir/tables"  # the one file of ir/ that names the levels, as the registry is the one that names backends
 
@@ -238,6 +239,7 @@ SEARCHES = re.compile(
     r"\b(?:str(?:n|case|ncase)?cmp|strstr|strc?spn|strr?chr|strpbrk|mem(?:cmp|mem))\s*"
     r"\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)|(?:\b(?:why|reason|cause|message|hint)\[\w+\]\s*==)")
 READS_PROSE = {  # to group rows that are shown, and nothing else
+    "core/import/onnx/convert.c": "what can't be converted for the same reason is one row with a count",
     "core/tune/space.c": "reasons that differ in their numbers alone are one row",
     "core/profile/profile.c": "a kernel that asked for another schedule has a row of its own",
     "tools/tessera/bench_measure.c": "a peer's name isn't printed twice",

@@ -52,6 +52,7 @@ int cmd_devices(int argc, char **argv);
 int cmd_ops(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);
+int cmd_test_onnx(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 void dump_help(FILE *f);
 int cmd_bench(int argc, char **argv);

@@ -1,7 +1,7 @@
-/* tools/tessera/cmd_run.c - `tessera run FILE`: IR text of any level, inputs and outputs as .npy files, inputs also
- * from a file of weights. Without one, inputs that are not given are random (--seed); behind the first 64 MiB of them,
- * inputs of the same type and size take turns with the same memory. f16, bf16 and fp8 results are written as f32,
- * others in their own type. */
+/* tools/tessera/cmd_run.c - `tessera run FILE`: IR text of any level or an ONNX model, inputs and outputs as .npy
+ * files, inputs also from a file of weights. Without one, inputs that are not given are random (--seed); behind the
+ * first 64 MiB of them, inputs of the same type and size take turns with the same memory. f16, bf16 and fp8 results are
+ * written as f32, others in their own type. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "core/import/onnx.h"
 #include "tools/tessera/cli.h"
 #include "tools/tessera/graph_text.h"
+#include "tools/tessera/onnx_file.h"
 #include "tools/tessera/run_weights.h"
 #include "tools/tessera/shapes.h"
 
@@ -68,7 +69,7 @@ static int not_used(const files *f, int i) {
 static const char *path_for(const files *f, const char *name, int *used) {
   for (int i = 0; i < f->n; i++) {
     size_t n = strcspn(f->text[i], "=");
-    if (strlen(name) == n && !strncmp(name, f->text[i], n)) {
+    if (shape_same_name(f->text[i], n, name)) {
       if (used) used[i]++;
       return f->text[i] + n + 1;
     }
@@ -272,7 +273,8 @@ static int find_output(const run_state *r, const char *request, const char *text
   char *end;
   long k = strtol(request, &end, 10);
   graph_text g;
-  if (end != request + n || !n) {
+  if ((end != request + n || !n) && onnx_is(text, bytes)) k = onnx_file_output(r->file, request, n);
+  else if (end != request + n || !n) {
     tsr_status_free(graph_text_read(text, bytes, r->file, &g)); /* of another level: there are no names */
     k = graph_text_find_output(&g, request, n);
     graph_text_clear(&g);
@@ -286,9 +288,23 @@ static int find_output(const run_state *r, const char *request, const char *text
 static int check_content(const char *file, const char *text, size_t bytes) {
   if (weights_is(text, bytes))
     return cli_usage("run", "%s: a file of weights, no program (--weights binds it to one)", file);
-  if (onnx_is(text, bytes))
-    return cli_usage("run", "%s: an ONNX model, which is not run yet (tessera inspect says what it has)", file);
   return EXIT_OK;
+}
+
+static bool input_file(void *user, const char *name, npy_array *out) {
+  const char *path = path_for(&((const sources *)user)->npy, name, NULL);
+  char why[512];
+  return path && npy_load(path, out, why, sizeof why);
+}
+
+static int compile(run_state *r, const shape_list *shapes, const sources *inputs, const char *text, size_t bytes,
+                   const tsr_compile_options *o) {
+  tsr_graph *g;
+  if (!onnx_is(text, bytes)) return shape_list_compile(shapes, r->ctx, r->dev, text, bytes, r->file, o, &r->prog);
+  int rc = onnx_file_graph(shapes, r->ctx, r->file, input_file, (void *)(uintptr_t)inputs, &g);
+  tsr_status st = rc ? NULL : tsr_program_compile(r->dev, g, o, &r->prog);
+  tsr_graph_destroy(&g);
+  return st ? cli_fail(st) : rc;
 }
 
 static int run_file(run_state *r, const char *file, const char *device, tsr_policy policy, const sources *inputs,
@@ -304,7 +320,7 @@ static int run_file(run_state *r, const char *file, const char *device, tsr_poli
                                                            : TSR_TUNE_CACHED};
   int rc = check_content(file, text, bytes);
   tsr_status st = rc ? NULL : tsr_device_open(r->ctx, device, &r->dev);
-  if (!rc) rc = st ? cli_fail(st) : shape_list_compile(shapes, r->ctx, r->dev, text, bytes, file, &o, &r->prog);
+  if (!rc) rc = st ? cli_fail(st) : compile(r, shapes, inputs, text, bytes, &o);
   int which[MAX_FILES];
   r->n_out = rc ? 0 : tsr_program_n_outputs(r->prog);
   for (int i = 0; i < outputs->n && !rc; i++)
@@ -342,7 +358,7 @@ int cmd_run(int argc, char **argv) {
                             {.name = "--tune", .text = &tune},
                             {.name = "--shape", .each = shape_list_add, .user = &shapes}};
   if (!cli_options("run", &argc, argv, options, 9)) return EXIT_USAGE;
-  if (argc != 2) return cli_usage("run", "needs one FILE of IR text");
+  if (argc != 2) return cli_usage("run", "needs one FILE: IR text or an ONNX model");
   if (tune && strcmp(tune, "off") && strcmp(tune, "cached") && strcmp(tune, "full"))
     return cli_usage("run", "--tune is off, cached or full");
   tsr_policy policy = TSR_POLICY_DEFAULT;

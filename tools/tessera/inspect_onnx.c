@@ -3,13 +3,13 @@
 #include <string.h>
 
 #include "core/import/onnx.h"
+#include "core/import/onnx/convert.h"
 #include "tools/tessera/cli.h"
 #include "tools/tessera/inspect.h"
 
-static const char why[] = "ONNX models are not converted yet";
-
 typedef struct onnx_sum {
-  tallies ops; /* "Conv", "com.microsoft/Attention" */
+  tallies ops;        /* "Conv", "com.microsoft/Attention" */
+  onnx_report report; /* what can't be converted */
   uint64_t parameters, bytes;
   arena a;
 } onnx_sum;
@@ -25,6 +25,41 @@ static bool sum_up(const onnx_model *m, onnx_sum *s) {
     if (__builtin_add_overflow(s->bytes, m->tensors.v[i].bytes, &s->bytes)) s->bytes = UINT64_MAX;
   }
   return true;
+}
+
+/* Dimensions that the model leaves open are tried with a few numbers: what one of them converts is supported. */
+static tsr_status try_to_convert(onnx_model *m, onnx_report *best) {
+  static const int64_t dims[] = {1, 2, 16, 64, 320};
+  bool found = false;
+  for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
+    const onnx_options o = {.any_dim = dims[i]};
+    onnx_report r;
+    ir_module *module;
+    tsr_status st = onnx_convert(m, &o, NULL, &module, &r);
+    const tsr_code code = tsr_status_code(st);
+    ir_module_destroy(&module);
+    if (!found || !st || r.problems.n < best->problems.n) {
+      if (found) onnx_report_clear(best);
+      *best = r;
+      found = true;
+    } else onnx_report_clear(&r);
+    if (!st) return NULL;
+    if (code != TSR_UNSUPPORTED) return st;
+    tsr_status_free(st);
+  }
+  return NULL;
+}
+
+static void json_unsupported(const onnx_report *r) {
+  printf(", \"unsupported\": [");
+  for (size_t i = 0; i < r->problems.n; i++) {
+    printf("%s{\"name\": ", i ? ", " : "");
+    cli_json_string(stdout, r->problems.v[i].op);
+    printf(", \"count\": %zu, \"why\": ", r->problems.v[i].count);
+    cli_json_string(stdout, r->problems.v[i].why);
+    printf("}");
+  }
+  printf("]");
 }
 
 static void json_dim(const onnx_dim *d) {
@@ -79,7 +114,7 @@ static void print_json(const onnx_model *m, const onnx_sum *s) {
   printf(", \"parameters\": %llu, \"bytes\": %llu, \"functions\": %zu", (unsigned long long)s->parameters,
          (unsigned long long)s->bytes, m->n_functions);
   inspect_json_tallies("ops", &s->ops);
-  inspect_json_unsupported(&s->ops, why);
+  json_unsupported(&s->report);
   printf(", \"tensors\": [");
   for (size_t i = 0; i < m->tensors.n; i++)
     if (m->tensors.v[i].initializer) json_tensor(&m->tensors.v[i], first), first = false;
@@ -109,12 +144,15 @@ static void print_lines(const onnx_model *m, const onnx_sum *s) {
   print_values("input", m->inputs.v, m->inputs.n);
   print_values("output", m->outputs.v, m->outputs.n);
   for (size_t i = 0; i < m->tensors.n; i++) external += m->tensors.v[i].location != NULL;
-  printf("parameters: %llu, %llu bytes in %zu tensors", (unsigned long long)s->parameters,
-         (unsigned long long)s->bytes, m->tensors.n);
+  printf("parameters: %llu, %llu bytes in %zu tensors", (unsigned long long)s->parameters, (unsigned long long)s->bytes,
+         m->tensors.n);
   if (external) printf(", %zu of them in other files", external);
   printf("\n");
   inspect_print_tallies("ops", &s->ops);
-  printf("unsupported: all of them; %s\n", why);
+  for (size_t i = 0; i < s->report.problems.n; i++)
+    printf("unsupported: %s %zu: %s\n", s->report.problems.v[i].op, s->report.problems.v[i].count,
+           s->report.problems.v[i].why);
+  if (!s->report.problems.n) printf("unsupported: none\n");
 }
 
 int inspect_onnx(const char *file, bool json) {
@@ -124,9 +162,15 @@ int inspect_onnx(const char *file, bool json) {
   if (st) return cli_fail(st);
   arena_init(&s.a, NULL);
   bool ok = sum_up(m, &s);
-  if (ok) (json ? print_json : print_lines)(m, &s);
+  st = try_to_convert(m, &s.report);
+  if (tsr_status_code(st) == TSR_OUT_OF_MEMORY) ok = false;
+  int rc = EXIT_OK;
+  if (st && ok) rc = cli_fail(st), st = NULL; /* an input without a shape, an opset that isn't known */
+  tsr_status_free(st);
+  if (ok && !rc) (json ? print_json : print_lines)(m, &s);
+  onnx_report_clear(&s.report);
   tally_clear(&s.ops);
   arena_clear(&s.a);
   onnx_close(&m);
-  return ok ? EXIT_OK : cli_usage("inspect", "out of memory");
+  return ok ? rc : cli_usage("inspect", "out of memory");
 }

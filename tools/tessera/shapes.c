@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/str.h"
+
 static bool parse(const char *value, tsr_shape *out) {
   const char *at = strchr(value, '=');
   out->rank = at ? cli_parse_shape(at + 1, out->dims, TSR_MAX_RANK) : -1;
@@ -32,10 +34,19 @@ static bool is_unknown(const tsr_shape *s) {
   return false;
 }
 
-static bool look_up(const shape_list *l, const char *name, tsr_shape *out) {
+static char plain(char c) { return ascii_alnum(c) || strchr("_.$-", c) ? c : '_'; }
+
+bool shape_same_name(const char *request, size_t n, const char *name) {
+  size_t length = strlen(name);
+  if (n + 1 == length && *name == '_' && !ascii_letter(*request)) name++, length--; /* names begin with a letter or _ */
+  for (size_t i = 0; i < n && n == length; i++)
+    if (plain(request[i]) != plain(name[i])) return false;
+  return n == length;
+}
+
+bool shape_list_find(const shape_list *l, const char *name, tsr_shape *out) {
   for (int i = 0; i < l->n; i++)
-    if (strcspn(l->text[i], "=") == strlen(name) && !strncmp(l->text[i], name, strlen(name)))
-      return parse(l->text[i], out);
+    if (shape_same_name(l->text[i], strcspn(l->text[i], "="), name)) return parse(l->text[i], out);
   return l->find && l->find(l->user, name, out);
 }
 
@@ -44,7 +55,7 @@ static int check_names(const shape_list *l, const tsr_graph *g) {
     bool there = false;
     for (int k = 0; k < tsr_graph_n_inputs(g); k++) {
       const char *name = tsr_graph_input_info(g, k).name;
-      there |= strcspn(l->text[i], "=") == strlen(name) && !strncmp(l->text[i], name, strlen(name));
+      there |= shape_same_name(l->text[i], strcspn(l->text[i], "="), name);
     }
     if (!there)
       return cli_usage(l->command, "the program has no input \"%.*s\"", (int)strcspn(l->text[i], "="), l->text[i]);
@@ -60,7 +71,7 @@ int shape_list_specialize(const shape_list *l, const tsr_graph *g, const char *f
   for (int i = 0; i < n && !rc; i++) {
     tsr_tensor_info t = tsr_graph_input_info(g, i);
     shapes[i] = t.shape;
-    if (!look_up(l, t.name, &shapes[i]) && is_unknown(&t.shape))
+    if (!shape_list_find(l, t.name, &shapes[i]) && is_unknown(&t.shape))
       rc = cli_usage(l->command, "%s:%d:%d: input %s has an unknown dimension (--shape %s=2x3.. gives it a number)",
                      file, t.line, t.column, t.name, t.name);
   }

@@ -15,6 +15,11 @@ typedef struct shape_list {
   void *user;
 } shape_list;
 
+/* Do the n characters of a request name that input or output? Characters that IR text can't hold in a name count as _,
+ * which takes their place where a model's names become a program's. */
+bool shape_same_name(const char *request, size_t n, const char *name);
+/* Of an input: by the list, else by `find`. False: unknown. */
+bool shape_list_find(const shape_list *l, const char *name, tsr_shape *out);
 /* For the option --shape: user is the list. */
 bool shape_list_add(void *user, const char *value);
 /* A graph with unknown dimensions for the list's shapes. 0 and *out, else one line was printed. */

@@ -1,0 +1,319 @@
+/* core/import/onnx/convert.c - the walk over a model's nodes; see convert.h. */
+#include "core/import/onnx/convert.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/import/onnx/rows.h"
+#include "core/import/onnx/scope.h"
+#include "core/import/onnx_data.h"
+
+enum { OLDEST = 1, NEWEST = 24, MOST_CALLS = 32, MOST_FOLDED = 16384, MOST_NODES = 200000 };
+
+static const char *plain_name(arena *a, const char *name) {
+  char *s = ascii_letter(*name) || *name == '_' ? arena_str(a, name) : arena_fmt(a, "_%s", name);
+  for (char *p = s; p && *p; p++)
+    if (!ascii_alnum(*p) && !strchr("_.$-", *p)) *p = '_';
+  return s;
+}
+
+void onnx_report_clear(onnx_report *r) {
+  al_free_array(NULL, r->problems.v, r->problems.cap);
+  arena_clear(&r->a);
+  memset(&r->problems, 0, sizeof r->problems);
+}
+
+/* ---- problems ---------------------------------------------------------------------------------------------------- */
+
+static void add_problem(cv *c, const char *op, const char *why) {
+  onnx_report *r = c->report;
+  for (size_t i = 0; i < r->problems.n; i++)
+    if (!strcmp(r->problems.v[i].op, op) && !strcmp(r->problems.v[i].why, why)) {
+      r->problems.v[i].count++;
+      return;
+    }
+  onnx_problem p = {arena_str(&r->a, op), arena_str(&r->a, why), 1};
+  if (!p.op || !p.why || !al_grow(NULL, &r->problems.v, &r->problems.cap, r->problems.n + 1, sizeof p)) c->oom = true;
+  else r->problems.v[r->problems.n++] = p;
+}
+
+static void report_node(cv *c, const onnx_node *n, const char *why) {
+  const char *op = *n->domain ? arena_fmt(&c->a, "%s/%s", n->domain, n->op) : n->op;
+  if (op) add_problem(c, op, why);
+  else c->oom = true;
+}
+
+static tsr_status all_problems(const cv *c) {
+  strb b;
+  size_t total = 0;
+  strb_init(&b, NULL);
+  for (size_t i = 0; i < c->report->problems.n; i++) {
+    const onnx_problem *p = &c->report->problems.v[i];
+    total += p->count;
+    strb_printf(&b, "%s%s", i ? "; " : "", p->op);
+    if (p->count > 1) strb_printf(&b, " x%zu", p->count);
+    strb_printf(&b, " (%s)", p->why);
+  }
+  tsr_status st =
+      st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("onnx", NULL, NULL), "%s: %zu of %zu nodes can't be converted: %s",
+              c->m->file.name, total, c->m->nodes.n, strb_text(&b));
+  strb_clear(&b);
+  return st;
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------------------------- */
+
+static int64_t version_in(const onnx_opset *v, size_t n, const char *domain) {
+  for (size_t i = 0; i < n; i++)
+    if (!strcmp(v[i].domain, domain)) return v[i].version;
+  return 0;
+}
+
+static int64_t version_of(const cv *c, const char *domain) {
+  const int64_t own = c->call ? version_in(c->call->function->opsets.v, c->call->function->opsets.n, domain) : 0;
+  return own ? own : version_in(c->m->opsets.v, c->m->opsets.n, domain);
+}
+
+static const onnx_function *function_of(const cv *c, const onnx_node *n) {
+  for (size_t i = 0; i < c->m->n_functions; i++)
+    if (!strcmp(c->m->functions[i].name, n->op) && !strcmp(c->m->functions[i].domain, n->domain))
+      return &c->m->functions[i];
+  return NULL;
+}
+
+static void lose_outputs(cv *c, const onnx_node *n) {
+  for (size_t i = 0; i < n->n_out; i++)
+    if (*n->out[i] && !cv_scope_set(c->scope, n->out[i], NULL)) c->oom = true;
+}
+
+/* What is computed from small constants alone is computed now. */
+static void fold_outputs(cv *c, const onnx_node *n) {
+  for (size_t i = 0; i < n->n_in; i++) {
+    const cv_name *x = *n->in[i] ? cv_scope_find(c->scope, n->in[i]) : NULL;
+    if (x && (!x->v || !graph_is(x->v->def, G_CONSTANT) || ir_type_count(x->v->type) > MOST_FOLDED)) return;
+  }
+  for (size_t i = 0; i < n->n_out; i++) {
+    cv_name *x = *n->out[i] ? cv_scope_find(c->scope, n->out[i]) : NULL;
+    if (!x || !x->v || ir_type_count(x->v->type) > MOST_FOLDED) continue;
+    ir_value *known = cv_fold(c, x->v, false);
+    if (known) x->v = known;
+  }
+}
+
+static void convert_nodes(cv *c, const onnx_node *nodes, size_t n);
+
+/* The model's own function, in the node's place. */
+static void call_function(cv *c, const onnx_node *n, const onnx_function *f) {
+  cv_scope inside = {.outer = NULL}, *outside = c->scope;
+  const cv_call call = {n, f, c->call};
+  ir_value *v[CV_MOST_OPERANDS] = {NULL};
+  if (c->depth >= MOST_CALLS || f->n_in > CV_MOST_OPERANDS) {
+    report_node(c, n, "functions that call each other too deeply, or have too many operands");
+    lose_outputs(c, n);
+    return;
+  }
+  for (size_t i = 0; i < f->n_in; i++) v[i] = i < n->n_in && *n->in[i] ? cv_in(c, (int)i) : NULL;
+  for (size_t i = 0; i < f->n_in; i++)
+    if (i < n->n_in && *n->in[i] && !cv_scope_set(&inside, f->in[i], v[i])) c->oom = true;
+  c->failed = c->lacks_operand = false;
+  c->depth++;
+  c->call = &call;
+  c->scope = &inside;
+  convert_nodes(c, f->nodes, f->n_nodes);
+  c->scope = outside;
+  c->call = call.outer;
+  c->depth--;
+  for (size_t i = 0; i < n->n_out && i < f->n_out; i++) {
+    cv_name *x = cv_scope_find(&inside, f->out[i]);
+    if (*n->out[i] && !cv_scope_set(outside, n->out[i], x ? x->v : NULL)) c->oom = true;
+  }
+  cv_scope_clear(&inside);
+}
+
+static void convert_node(cv *c, const onnx_node *n) {
+  const onnx_node *outer = c->node;
+  const int64_t version = c->version;
+  const onnx_function *f = function_of(c, n);
+  c->node = n;
+  c->version = version_of(c, n->domain);
+  c->failed = c->lacks_operand = false;
+  const cv_row *row = f ? NULL : onnx_row(n->domain, n->op, c->version);
+  if (f) call_function(c, n, f);
+  else if (!row) {
+    report_node(c, n,
+                onnx_row(n->domain, n->op, 0) ? "this opset's version of it isn't converted"
+                                              : "there is no conversion of it");
+    lose_outputs(c, n);
+  } else {
+    row->fn(c);
+    if (c->failed) {
+      if (!c->lacks_operand) report_node(c, n, c->why);
+      lose_outputs(c, n);
+    } else fold_outputs(c, n);
+  }
+  c->node = outer;
+  c->version = version;
+  c->failed = c->lacks_operand = false;
+}
+
+static void convert_nodes(cv *c, const onnx_node *nodes, size_t n) {
+  for (size_t i = 0; i < n && !c->oom && !c->stopped; i++) {
+    if (c->n_nodes++ < MOST_NODES) convert_node(c, &nodes[i]);
+    else {
+      report_node(c, &nodes[i], "too many nodes when loops and functions are written out");
+      c->stopped = true;
+    }
+  }
+}
+
+static void add_initializers(cv *c, const onnx_graph *g) {
+  for (size_t i = 0; i < g->n_tensors; i++) {
+    cv_name *x = cv_scope_set(c->scope, g->tensors[i].name, NULL);
+    if (x) x->tensor = &g->tensors[i];
+    else c->oom = true;
+  }
+}
+
+/* An output of a graph may be one of its initializers. */
+static ir_value *output_of(cv *c, const char *name) {
+  const onnx_node *outer = c->node;
+  const onnx_node reader = {.domain = "", .op = "", .name = "", .in = &name, .n_in = 1};
+  c->node = &reader;
+  ir_value *v = cv_in(c, 0);
+  c->node = outer;
+  return v;
+}
+
+static bool convert_graph(cv *c, const onnx_graph *g, ir_value *const *inputs, size_t n_inputs, ir_value **outputs) {
+  cv_scope inside = {.outer = c->scope}, *outside = c->scope;
+  const size_t before = c->report->problems.n;
+  if (c->depth >= MOST_CALLS) return cv_refuse(c, "graphs inside graphs, too deep") != NULL;
+  c->scope = &inside;
+  c->depth++;
+  add_initializers(c, g);
+  for (size_t i = 0; i < n_inputs && i < g->n_inputs; i++)
+    if (!cv_scope_set(&inside, g->inputs[i].name, inputs[i])) c->oom = true;
+  convert_nodes(c, g->nodes, g->n_nodes);
+  for (size_t i = 0; i < g->n_outputs; i++) outputs[i] = output_of(c, g->outputs[i].name);
+  if (c->report->problems.n > before) c->lacks_operand = true; /* said already */
+  c->scope = outside;
+  c->depth--;
+  cv_scope_clear(&inside);
+  return !c->failed;
+}
+
+/* ---- the model --------------------------------------------------------------------------------------------------- */
+
+static tsr_status input_shape(const cv *c, const onnx_value *v, tsr_shape *out) {
+  const onnx_options *o = c->o;
+  const char *file = c->m->file.name;
+  const bool given = o->shape && o->shape(o->user, v->name, out);
+  if (!given && v->rank < 0)
+    return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("onnx", NULL, NULL),
+                   "%s: input %s has an unknown shape (--shape %s=2x3.. gives it one)", file, v->name, v->name);
+  if (given && v->rank >= 0 && v->rank != out->rank)
+    return st_make(NULL, TSR_SHAPE_MISMATCH, ST_WHERE("onnx", NULL, NULL), "%s: input %s has %d dimensions, not %d",
+                   file, v->name, v->rank, out->rank);
+  for (int i = 0; i < (given ? out->rank : v->rank); i++) {
+    const int64_t d = v->rank >= 0 ? v->dims[i].value : TSR_ANY_DIM;
+    if (given && d != TSR_ANY_DIM && d != out->dims[i])
+      return st_make(NULL, TSR_SHAPE_MISMATCH, ST_WHERE("onnx", NULL, NULL),
+                     "%s: dimension %d of input %s is %lld, not %lld", file, i, v->name, (long long)d,
+                     (long long)out->dims[i]);
+    if (!given && d == TSR_ANY_DIM && !o->any_dim)
+      return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("onnx", NULL, NULL),
+                     "%s: input %s has an unknown dimension (--shape %s=2x3.. gives it a number)", file, v->name,
+                     v->name);
+    if (!given) out->dims[i] = d == TSR_ANY_DIM ? o->any_dim : d;
+  }
+  if (!given) out->rank = v->rank;
+  return NULL;
+}
+
+static tsr_status add_inputs(cv *c) {
+  for (size_t i = 0; i < c->m->inputs.n; i++) {
+    const onnx_value *v = &c->m->inputs.v[i];
+    const tsr_dtype t = onnx_dtype(v->type);
+    tsr_shape s = {0};
+    if (!t) {
+      const char *why = arena_fmt(&c->a, "input %s is of type %s", v->name, *v->type ? v->type : "unknown");
+      add_problem(c, "input", why ? why : "");
+      if (!cv_scope_set(c->scope, v->name, NULL)) c->oom = true;
+      continue;
+    }
+    TSR_TRY(input_shape(c, v, &s));
+    const ir_type *type = ir_type_tensor(c->b.m, t, s.rank, s.dims);
+    if (type && ir_type_count(type) < 0)
+      return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("onnx", NULL, NULL), "%s: input %s is too large",
+                     c->m->file.name, v->name);
+    const char *name = plain_name(&c->a, v->name);
+    for (int k = 0; name && k < c->block->n_args; k++)
+      if (c->block->args[k]->name && !strcmp(c->block->args[k]->name, name)) name = arena_fmt(&c->a, "%s.%zu", name, i);
+    ir_value *arg = type && name ? ir_block_arg(c->b.m, c->block, type, name) : NULL;
+    if (!arg || !cv_scope_set(c->scope, v->name, arg)) return st_oom();
+  }
+  return NULL;
+}
+
+static tsr_status add_outputs(cv *c) {
+  const size_t n = c->m->outputs.n;
+  ir_value **v = arena_array(&c->a, ir_value *, n + 1);
+  if (!v) return st_oom();
+  for (size_t i = 0; i < n; i++) {
+    c->failed = c->lacks_operand = false;
+    v[i] = output_of(c, c->m->outputs.v[i].name);
+    if (c->failed && !c->lacks_operand) add_problem(c, "output", c->why);
+    if (v[i] && v[i]->def && !v[i]->name) v[i]->name = plain_name(&c->b.m->arena, c->m->outputs.v[i].name);
+  }
+  if (c->oom) return st_oom();
+  if (c->report->problems.n) return all_problems(c);
+  for (size_t i = 0; i < n; i++)
+    if (!v[i]) return wire_bad(&c->m->file, 0, "output \"%s\" is not computed", c->m->outputs.v[i].name);
+  return ir_op_new(&c->b, graph_def(G_RETURN), (int)n, v, 0, NULL, 0) ? NULL : st_oom();
+}
+
+static tsr_status check_opset(const onnx_model *m) {
+  const int64_t v = version_in(m->opsets.v, m->opsets.n, "");
+  if (!v || (v >= OLDEST && v <= NEWEST + 3)) return NULL;
+  return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("onnx", NULL, NULL),
+                 "%s: opset %lld; those from %d to %d are converted", m->file.name, (long long)v, OLDEST, NEWEST);
+}
+
+static tsr_status convert(cv *c, ir_module *m) {
+  c->b = ir_at_end(m, m->root->regions[0]);
+  ir_op *func = ir_op_new(&c->b, graph_def(G_FUNC), 0, NULL, 0, NULL, 1);
+  if (!func || !ir_set_attr(func, "sym_name", ir_attr_str(m, "main"))) return st_oom();
+  c->block = func->regions[0];
+  c->b = ir_at_end(m, c->block);
+  if (c->m->graph.n_sparse) add_problem(c, "initializer", "sparse tensors aren't read");
+  add_initializers(c, &c->m->graph);
+  TSR_TRY(add_inputs(c));
+  convert_nodes(c, c->m->graph.nodes, c->m->graph.n_nodes);
+  TSR_TRY(add_outputs(c));
+  ir_dce(func);
+  return graph_sign(func) ? ir_verify(m) : st_oom();
+}
+
+tsr_status onnx_convert(onnx_model *model, const onnx_options *o, const tsr_allocator *al, ir_module **out,
+                        onnx_report *report) {
+  onnx_report own = {.a = {.chunks = NULL}};
+  cv_scope names = {.outer = NULL};
+  cv c = {.graph = convert_graph, .m = model, .o = o, .report = report ? report : &own, .scope = &names};
+  *out = NULL;
+  memset(c.report, 0, sizeof *c.report);
+  arena_init(&c.report->a, NULL);
+  arena_init(&c.a, NULL);
+  tsr_status st = check_opset(model);
+  if (!st) st = ir_module_create(al, out);
+  if (!st) {
+    ir_begin(*out);
+    st = convert(&c, *out);
+    if (tsr_status_code(st) == TSR_OUT_OF_MEMORY) st = ir_cause(*out, NULL, st);
+  }
+  if (st) ir_module_destroy(out);
+  cv_scope_clear(&names);
+  arena_clear(&c.a);
+  if (!report) onnx_report_clear(&own);
+  return st;
+}

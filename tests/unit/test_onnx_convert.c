@@ -1,0 +1,276 @@
+/* The conversion of ONNX models: what is computed from shapes becomes constants, conditions and loops that are known
+ * are written out, functions put in place, external data read, results right; and what can't be converted is said
+ * whole. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/import/onnx.h"
+#include "core/import/onnx/convert.h"
+#include "core/ir/graph/eval.h"
+#include "tests/support/onnx_message.h"
+
+enum { N = 2 };
+
+/* x [N, 3] and what is added to it. */
+static message graph_with_x(void) {
+  message g = {.n = 0}, v = value("x", F32, "N", 3);
+  inside(&g, 11, &v);
+  return g;
+}
+
+static tsr_status convert(const message *m, ir_module **out, onnx_report *r) {
+  onnx_model *model;
+  tsr_status st = onnx_parse(m->p, m->n, "m.onnx", &model);
+  if (st) return st;
+  st = onnx_convert(model, &(onnx_options){.any_dim = N}, NULL, out, r);
+  onnx_close(&model);
+  return st;
+}
+
+static size_t count(const ir_module *m, graph_code code) {
+  size_t n = 0;
+  for (const ir_op *o = graph_find_func(m, NULL)->regions[0]->first; o; o = o->next) n += graph_is(o, code);
+  return n;
+}
+
+static const float xs[6] = {1, 2, 3, 4, 5, 6};
+
+/* Output 0 of x = 1..6 is `want`, of that many elements. */
+static void gives(const message *m, const float *want, int64_t n) {
+  ir_module *module;
+  float got[64];
+  tsr_status st = convert(m, &module, NULL);
+  if (st) print_message("%s\n", tsr_status_message(st));
+  assert_null(st);
+  ir_op *func = graph_find_func(module, NULL);
+  assert_int_equal(ir_type_count(func->regions[0]->last->operands[0]->type), n);
+  st = graph_eval(func, (const void *[]){xs}, (void *[]){got}, NULL);
+  if (st) print_message("%s\n", tsr_status_message(st));
+  assert_null(st);
+  for (int64_t i = 0; i < n; i++)
+    if (got[i] != want[i]) fail_msg("element %d: %g, not %g", (int)i, got[i], want[i]);
+  ir_module_destroy(&module);
+}
+
+/* Reshape(x, Concat(Gather(Shape(x), 1), -1)) */
+static void chains_of_shapes_become_constants(void **state) {
+  message g = graph_with_x(), n = node_of("Shape", NAMES("x"), NAMES("s"));
+  inside(&g, 1, &n);
+  add_ints(&g, "one", 1, (int64_t[]){1}, (int64_t[]){1}, 1);
+  add_ints(&g, "rest", 1, (int64_t[]){1}, (int64_t[]){-1}, 1);
+  n = node_of("Gather", NAMES("s", "one"), NAMES("d"));
+  inside(&g, 1, &n);
+  n = node_of("Concat", NAMES("d", "rest"), NAMES("shape"));
+  add_int(&n, "axis", 0);
+  inside(&g, 1, &n);
+  n = node_of("Reshape", NAMES("x", "shape"), NAMES("y"));
+  inside(&g, 1, &n);
+  add_value(&g, 12, "y");
+  message m = model(&g);
+  ir_module *module;
+  assert_null(convert(&m, &module, NULL));
+  const ir_op *func = graph_find_func(module, NULL);
+  assert_true(graph_is(func->regions[0]->first, G_RESHAPE) && count(module, G_GATHER) == 0);
+  assert_int_equal(func->regions[0]->last->operands[0]->type->dims[0], 3);
+  assert_string_equal(func->regions[0]->args[0]->name, "x");
+  assert_string_equal(func->regions[0]->last->operands[0]->name, "y");
+  ir_module_destroy(&module);
+  gives(&m, xs, 6);
+}
+
+/* A branch adds x to itself, the other multiplies. */
+static message branch(const char *op, const char *out) {
+  message g = {.n = 0}, n = node_of(op, NAMES("x", "x"), NAMES(out));
+  inside(&g, 1, &n);
+  add_value(&g, 12, out);
+  return g;
+}
+
+static message conditional(bool known) {
+  message g = graph_with_x(), a = branch("Add", "a"), b = branch("Mul", "b"), n;
+  add_floats(&g, "limit", 0, NULL, (float[]){known ? 1 : 20}, 1);
+  add_ints(&g, "axes", 1, (int64_t[]){2}, (int64_t[]){0, 1}, 2);
+  n = node_of("ReduceSum", NAMES(known ? "limit" : "x", known ? "" : "axes"), NAMES("sum"));
+  add_int(&n, "keepdims", 0);
+  inside(&g, 1, &n);
+  n = node_of("Less", NAMES("limit", "sum"), NAMES("c")); /* 20 < 21; 1 < 1 */
+  inside(&g, 1, &n);
+  n = node_of("If", NAMES("c"), NAMES("y"));
+  add_graph(&n, "then_branch", &a);
+  add_graph(&n, "else_branch", &b);
+  inside(&g, 1, &n);
+  add_value(&g, 12, "y");
+  return model(&g);
+}
+
+static void conditions_choose_a_branch(void **state) {
+  message m = conditional(true);
+  ir_module *module;
+  assert_null(convert(&m, &module, NULL));
+  assert_true(count(module, G_MUL) == 1 && count(module, G_ADD) == 0 && count(module, G_SELECT) == 0);
+  ir_module_destroy(&module);
+  gives(&m, (float[]){1, 4, 9, 16, 25, 36}, 6);
+  m = conditional(false);
+  gives(&m, (float[]){2, 4, 6, 8, 10, 12}, 6);
+}
+
+/* Three times: v = v + x, and each v is kept. */
+static void loops_are_written_out(void **state) {
+  message body = {.n = 0}, g = graph_with_x(), n = node_of("Add", NAMES("v", "x"), NAMES("w"));
+  inside(&body, 1, &n);
+  n = node_of("Identity", NAMES("w"), NAMES("kept"));
+  inside(&body, 1, &n);
+  n = node_of("Identity", NAMES("goes_on"), NAMES("still"));
+  inside(&body, 1, &n);
+  const char *const in[] = {"i", "goes_on", "v"}, *const out[] = {"still", "w", "kept"};
+  for (int i = 0; i < 3; i++) add_value(&body, 11, in[i]);
+  for (int i = 0; i < 3; i++) add_value(&body, 12, out[i]);
+  add_ints(&g, "three", 0, NULL, (int64_t[]){3}, 1);
+  n = node_of("Loop", NAMES("three", "", "x"), NAMES("last", "all"));
+  add_graph(&n, "body", &body);
+  inside(&g, 1, &n);
+  add_value(&g, 12, "all");
+  message m = model(&g);
+  gives(&m, (float[]){2, 4, 6, 8, 10, 12, 3, 6, 9, 12, 15, 18, 4, 8, 12, 16, 20, 24}, 18);
+}
+
+/* twice(v, by) = v * by + v in a domain of the model's own. */
+static void functions_are_put_in_place(void **state) {
+  message f = {.n = 0}, g = graph_with_x(), n, opset = {.n = 0};
+  text(&f, 1, "twice");
+  text(&f, 10, "mine");
+  text(&f, 4, "v");
+  text(&f, 5, "r");
+  n = node_of("Mul", NAMES("v", "v"), NAMES("p"));
+  inside(&f, 7, &n);
+  n = node_of("Add", NAMES("p", "v"), NAMES("r"));
+  inside(&f, 7, &n);
+  integer(&opset, 2, 17);
+  inside(&f, 9, &opset);
+  n = node_of("twice", NAMES("x"), NAMES("y"));
+  text(&n, 7, "mine");
+  inside(&g, 1, &n);
+  add_value(&g, 12, "y");
+  message m = model(&g);
+  inside(&m, 25, &f);
+  gives(&m, (float[]){2, 6, 12, 20, 30, 42}, 6);
+}
+
+static void external_data_is_read(void **state) {
+  char folder[] = "/tmp/tessera_onnx_XXXXXX", path[64], data[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/m.onnx", folder);
+  snprintf(data, sizeof data, "%s/w.bin", folder);
+  message g = graph_with_x(), t = tensor("w", F32, 1, (int64_t[]){3}), n = node_of("Add", NAMES("x", "w"), NAMES("y"));
+  external(&t, "location", "w.bin");
+  external(&t, "offset", "4");
+  integer(&t, 14, 1);
+  inside(&g, 5, &t);
+  inside(&g, 1, &n);
+  add_value(&g, 12, "y");
+  message m = model(&g);
+  FILE *f = fopen(path, "wb");
+  assert_true(f && fwrite(m.p, 1, m.n, f) == m.n && !fclose(f));
+  for (int kept = 4; kept >= 3; kept--) { /* then one is missing */
+    f = fopen(data, "wb");
+    assert_true(f && fwrite((float[]){0, 10, 20, 30}, 4, (size_t)kept, f) == (size_t)kept && !fclose(f));
+    onnx_model *model;
+    ir_module *module;
+    float got[6];
+    assert_null(onnx_open(path, &model));
+    tsr_status st = onnx_convert(model, &(onnx_options){.any_dim = N}, NULL, &module, NULL);
+    if (kept == 4) {
+      assert_null(st);
+      assert_null(graph_eval(graph_find_func(module, NULL), (const void *[]){xs}, (void *[]){got}, NULL));
+      assert_true(got[0] == 11 && got[5] == 36);
+    } else assert_non_null(strstr(tsr_status_message(st), "12 bytes at 4 of \"w.bin\", which has 12"));
+    tsr_status_free(st);
+    ir_module_destroy(&module);
+    onnx_close(&model);
+  }
+  remove(path), remove(data), rmdir(folder);
+}
+
+static void all_that_is_unsupported_is_said(void **state) {
+  message g = graph_with_x(), n = node_of("Nope", NAMES("x"), NAMES("a"));
+  inside(&g, 1, &n);
+  n = node_of("Nope", NAMES("a"), NAMES("b"));
+  inside(&g, 1, &n);
+  n = node_of("Relu", NAMES("b"), NAMES("c")); /* is fine but for its operand */
+  inside(&g, 1, &n);
+  n = node_of("Flatten", NAMES("x"), NAMES("d"));
+  add_int(&n, "axis", 7);
+  inside(&g, 1, &n);
+  add_value(&g, 12, "c");
+  message m = model(&g);
+  ir_module *module;
+  onnx_report r;
+  tsr_status st = convert(&m, &module, &r);
+  assert_int_equal(tsr_status_code(st), TSR_UNSUPPORTED);
+  assert_non_null(strstr(tsr_status_message(st),
+                         "3 of 4 nodes can't be converted: Nope x2 (there is no conversion of it); "
+                         "Flatten (axis 7 of 2 dimensions)"));
+  assert_true(r.problems.n == 2 && r.problems.v[0].count == 2 && !module);
+  tsr_status_free(st);
+  onnx_report_clear(&r);
+}
+
+static void shapes_that_are_not_known_are_asked_for(void **state) {
+  message g = graph_with_x(), n = node_of("Relu", NAMES("x"), NAMES("y"));
+  inside(&g, 1, &n);
+  add_value(&g, 12, "y");
+  message m = model(&g);
+  onnx_model *model;
+  ir_module *module;
+  assert_null(onnx_parse(m.p, m.n, "m.onnx", &model));
+  tsr_status st = onnx_convert(model, &(onnx_options){.any_dim = 0}, NULL, &module, NULL);
+  assert_non_null(
+      strstr(tsr_status_message(st), "input x has an unknown dimension (--shape x=2x3.. gives it a number)"));
+  tsr_status_free(st);
+  onnx_close(&model);
+}
+
+/* A body that is a Loop of a Loop ..: written out it would be too long. */
+static void endless_models_are_refused(void **state) {
+  message body = {.n = 0}, n = node_of("Identity", NAMES("x"), NAMES("w")), g = graph_with_x();
+  inside(&body, 1, &n);
+  for (int depth = 0; depth < 5; depth++) {
+    add_value(&body, 11, "i");
+    add_value(&body, 11, "c");
+    n = node_of("Identity", NAMES("c"), NAMES("still"));
+    inside(&body, 1, &n);
+    add_value(&body, 12, "still");
+    message *to = depth < 4 ? &body : &g, outer = depth < 4 ? (message){.n = 0} : g;
+    n = node_of("Loop", NAMES("many", ""), NAMES("unused"));
+    add_graph(&n, "body", &body);
+    inside(&outer, 1, &n);
+    *to = outer;
+  }
+  add_ints(&g, "many", 0, NULL, (int64_t[]){500}, 1);
+  add_value(&g, 12, "x");
+  message m = model(&g);
+  ir_module *module;
+  tsr_status st = convert(&m, &module, NULL);
+  assert_non_null(strstr(tsr_status_message(st), "too many nodes"));
+  tsr_status_free(st);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(chains_of_shapes_become_constants),
+      cmocka_unit_test(conditions_choose_a_branch),
+      cmocka_unit_test(loops_are_written_out),
+      cmocka_unit_test(functions_are_put_in_place),
+      cmocka_unit_test(external_data_is_read),
+      cmocka_unit_test(all_that_is_unsupported_is_said),
+      cmocka_unit_test(shapes_that_are_not_known_are_asked_for),
+      cmocka_unit_test(endless_models_are_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
