@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/coll/order.h"
 #include "core/coll/program.h"
 
 typedef struct sets {
@@ -194,4 +193,54 @@ tsr_status coll_count_bytes(const coll_schedule *s, const coll_traffic *t, uint6
   if (!st) st = walk(&w, count_step, &c);
   if (w.bits) al_free(&s->al, w.bits, w.bytes, 16);
   return st;
+}
+
+/* ---- what messages hold ------------------------------------------------------------------------------------------ */
+
+typedef struct tracer { coll_flow *f; int32_t rank; bool ordered; } tracer;
+
+static bool put_node(coll_flow *f, int32_t first, int32_t n) {
+  if (!al_grow(&f->al, &f->nodes, &f->cap, f->n + 1, sizeof *f->nodes)) return false;
+  f->nodes[f->n++] = (coll_node){first, n};
+  return true;
+}
+
+static bool put_nodes(coll_flow *f, const uint64_t *set, coll_node at) {
+  int32_t n = 0, left = at.n > 1 ? coll_order_left(at.n) : 0;
+  for (int32_t i = 0; i < at.n; i++) n += has(set, at.first + i);
+  if (!n) return true;
+  if (n == at.n) return put_node(f, at.first, at.n);
+  return put_nodes(f, set, (coll_node){at.first, left}) && put_nodes(f, set, (coll_node){at.first + left, at.n - left});
+}
+
+static tsr_status trace_step(void *user, const sets *w, const coll_step *x, const uint64_t *set) {
+  const tracer *t = user;
+  coll_flow *f = t->f;
+  int32_t ranks = reduces(w) ? w->s->n_ranks : 1, n = 0;
+  bool ok = true;
+  f->first[x - w->s->steps] = f->n;
+  if (x->src == t->rank || x->dst == t->rank) {
+    for (int32_t i = 0; i < ranks; i++) n += has(set, i);
+    ok = t->ordered ? put_nodes(f, set, (coll_node){0, ranks}) : put_node(f, 0, n);
+  }
+  f->first[x - w->s->steps + 1] = f->n;
+  return ok ? NULL : st_oom();
+}
+
+tsr_status coll_flow_make(const coll_schedule *s, int32_t rank, bool ordered, coll_flow *f) {
+  sets w = {0};
+  tracer t = {f, rank, ordered};
+  *f = (coll_flow){.al = s->al, .n_steps = s->n_steps, .kind = ordered ? 1 : 2};
+  f->first = al_zalloc(&f->al, (s->n_steps + 1) * sizeof *f->first);
+  tsr_status st = f->first ? begin(&w, s) : st_oom();
+  if (!st) st = walk(&w, trace_step, &t);
+  if (w.bits) al_free(&s->al, w.bits, w.bytes, 16);
+  if (st) coll_flow_clear(f);
+  return st;
+}
+
+void coll_flow_clear(coll_flow *f) {
+  if (f->first) al_free(&f->al, f->first, (f->n_steps + 1) * sizeof *f->first, 16);
+  if (f->nodes) al_free_array(&f->al, f->nodes, f->cap);
+  *f = (coll_flow){.kind = 0};
 }

@@ -27,9 +27,7 @@ static void empty(coll_team *t, coll_slots *s) {
   s->n = 0;
 }
 
-static bool in_order(const coll_team *t) {
-  return !t->call.any_order && !coll_is_exact(t->call.dtype, t->call.redop);
-}
+bool coll_is_ordered(const coll_team *t) { return !t->call.any_order && !coll_is_exact(t->call.dtype, t->call.redop); }
 
 bool coll_rounds_begin(coll_rank *r) {
   coll_team *t = r->team;
@@ -124,18 +122,37 @@ static bool in_input(const coll_rank *r, const char *p, size_t bytes) {
   return n && bytes && (uintptr_t)p < (uintptr_t)in + n && (uintptr_t)in < (uintptr_t)p + bytes;
 }
 
-/* All values of a chunk ready to be seen by others. */
-static bool work_out(coll_rank *r, int32_t chunk) {
+void *coll_rounds_place(coll_rank *r, int32_t chunk) {
+  size_t bytes;
+  char *to = place_of(r, chunk, &bytes);
+  return to && !in_input(r, to, bytes) ? to : NULL;
+}
+
+bool coll_rounds_take(coll_rank *r, int32_t chunk, coll_value *v, bool replace) {
   coll_team *t = r->team;
   coll_slots *s = &r->have[chunk];
-  if (!in_order(t) && !fold(t, s)) return false;
+  if (replace) empty(t, s);
+  return put(t, s, v) && (replace || !coll_is_ordered(t) || join_siblings(t, s));
+}
+
+static void sort_by_node(coll_slots *s) {
+  for (size_t i = 1; i < s->n; i++)
+    for (size_t k = i; k > 0 && s->v[k]->node.first < s->v[k - 1]->node.first; k--) {
+      coll_value *v = s->v[k];
+      s->v[k] = s->v[k - 1], s->v[k - 1] = v;
+    }
+}
+
+bool coll_rounds_work_out(coll_rank *r, int32_t chunk) {
+  coll_team *t = r->team;
+  coll_slots *s = &r->have[chunk];
+  if (!coll_is_ordered(t) && !fold(t, s)) return false;
   for (size_t i = 0; i < s->n; i++) {
     if (!s->v[i]->left) continue;
-    size_t bytes;
-    char *into = coll_value_is_full(&t->math, s->v[i]) ? place_of(r, chunk, &bytes) : NULL;
-    if (into && in_input(r, into, bytes)) into = NULL;
+    void *into = coll_value_is_full(&t->math, s->v[i]) ? coll_rounds_place(r, chunk) : NULL;
     if (!coll_value_work_out(&t->math, s->v[i], into, &r->out)) return false;
   }
+  sort_by_node(s);
   return true;
 }
 
@@ -145,7 +162,7 @@ static bool fill_payload(coll_rank *r, size_t step, uint64_t *bytes) {
   coll_team *t = r->team;
   coll_slots *s = &r->have[t->now->schedule->steps[step].chunk];
   coll_payload *p = &t->payloads[step];
-  if (!work_out(r, t->now->schedule->steps[step].chunk)) return false;
+  if (!coll_rounds_work_out(r, t->now->schedule->steps[step].chunk)) return false;
   if (!(p->v = al_zalloc(&t->al, s->n * sizeof *p->v))) return false;
   p->n = (int32_t)s->n;
   for (size_t i = 0; i < s->n; i++) {
@@ -177,11 +194,9 @@ static bool take(coll_rank *r, size_t step) {
   coll_team *t = r->team;
   const coll_step *x = &t->now->schedule->steps[step];
   coll_payload *p = &t->payloads[step];
-  coll_slots *s = &r->have[x->chunk];
   bool ok = true;
-  if (!x->reduce) empty(t, s);
   for (int32_t i = 0; i < p->n; i++) {
-    if (ok) ok = put(t, s, p->v[i]) && (!x->reduce || !in_order(t) || join_siblings(t, s));
+    if (ok) ok = coll_rounds_take(r, x->chunk, p->v[i], !x->reduce);
     else coll_value_release(&t->math, p->v[i]);
   }
   if (p->v) al_free(&t->al, p->v, (size_t)p->n * sizeof *p->v, 16);
@@ -239,7 +254,7 @@ static bool collect(coll_rank *r) {
   const coll_schedule *s = t->now->schedule;
   for (int32_t c = 0; c < s->n_chunks; c++) {
     if (!coll_ends_with(s, r->rank, c)) empty(t, &r->have[c]);
-    else if (!work_out(r, c)) return false;
+    else if (!coll_rounds_work_out(r, c)) return false;
   }
   bool over = overwrites_input(r);
   for (int32_t c = 0; c < s->n_chunks && over; c++) {

@@ -1,12 +1,14 @@
-/* core/coll/state.h - what the ranks of a team share, and how a rank stands in its call. `lock` guards all of it but
- * what is atomic and what only one rank touches; `changed` is told of whatever may let a rank go on, and `events`
- * counts it. */
+/* core/coll/state.h - what the ranks of a team share, how a rank stands in its call, and how calls begin and end.
+ * `lock` guards all of it but what is atomic and what only one rank touches; `changed` is told of whatever may let a
+ * rank go on, and `events` counts it. */
 #ifndef CORE_COLL_STATE_H
 #define CORE_COLL_STATE_H
 #include <pthread.h>
 
 #include "core/coll/call.h"
+#include "core/coll/check.h"
 #include "core/coll/program.h"
+#include "core/coll/transport.h"
 #include "core/coll/value.h"
 
 /* What one step hands over. Written by the sender before the message is ready, then the receiver's. */
@@ -45,7 +47,8 @@ typedef struct coll_rank {
 typedef struct coll_made {
   coll_schedule *schedule;
   coll_programs programs;
-  uint64_t used;
+  coll_flow flow; /* of the rank of this process, where the others are elsewhere */
+  uint64_t used, hash; /* hash: of the steps, 0: not made */
 } coll_made;
 
 enum { COLL_KEPT = 4 };
@@ -66,6 +69,8 @@ struct coll_team {
   tsr_code why;
   char cause[512];
   int32_t readers;                 /* ranks that read or write users' memory */
+  coll_link *link; /* to the ranks of other processes; NULL: all are here */
+  struct coll_remote *remote;
   atomic_uint_fast64_t events;
   pthread_mutex_t lock;
   pthread_cond_t changed;
@@ -75,4 +80,17 @@ static inline void coll_tell(coll_team *t) { /* under the lock */
   atomic_fetch_add(&t->events, 1);
   pthread_cond_broadcast(&t->changed);
 }
+
+/* The first cause counts. Under the lock. */
+void coll_team_stop(coll_team *t, tsr_code code, const char *fmt, ...) TSR_PRINTF(3, 4);
+const char *coll_call_describe(const coll_call *c, char *text, size_t n);
+/* What is wrong with a rank's own arguments; NULL: nothing. */
+const char *coll_call_bad(const coll_team *t, int32_t rank, const coll_call *c);
+/* Of rank 0 and of another; false: the team is stopped. Under the lock, as what follows. */
+bool coll_calls_agree(coll_team *t, const coll_call *a, int32_t rank, const coll_call *b);
+/* The schedule and the types of a call; false: the team is stopped. */
+bool coll_call_prepare(coll_team *t, const coll_call *like);
+/* All ranks of this process have come. */
+void coll_call_begin(coll_team *t);
+void coll_call_end(coll_team *t);
 #endif

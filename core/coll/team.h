@@ -1,4 +1,5 @@
-/* core/coll/team.h - collectives between logical ranks of one process: the executor of schedules over shared memory.
+/* core/coll/team.h - collectives between logical ranks of one process, which read each other's memory, or of many
+ * processes (transport.h): the executor of schedules.
  * A rank is whoever makes its calls: a thread of its own (coll_run_rank), or any number of ranks on one thread
  * (coll_run_ranks). Ranks are state machines, so that no thread ever waits for a rank that itself drives.
  *
@@ -11,11 +12,15 @@
  * When a call returns, successfully or not, nobody reads or writes the caller's memory any more. */
 #ifndef CORE_COLL_TEAM_H
 #define CORE_COLL_TEAM_H
-#include "core/coll/call.h"
+#include "core/coll/transport.h"
 
 /* `more` (may be NULL) is read as long as the team lives. */
 TSR_MUST_USE tsr_status coll_team_create(const tsr_allocator *al, int32_t n_ranks, const coll_set *more,
                                          coll_team **out);
+/* A team whose other ranks are elsewhere: this process makes the calls of link->rank alone (coll_run_rank). Takes the
+ * link over, also on failure: it is closed with the team. */
+TSR_MUST_USE tsr_status coll_team_create_linked(const tsr_allocator *al, coll_link *link, const coll_set *more,
+                                                coll_team **out);
 /* After all ranks returned. */
 void coll_team_destroy(coll_team **t);
 

@@ -25,6 +25,22 @@ coll_value *coll_value_lent(const coll_math *m, void *data, size_t n, int32_t ra
   return v;
 }
 
+coll_value *coll_value_blank(const coll_math *m, size_t n, coll_node node, int32_t contributions, void *into,
+                             coll_lender *lender) {
+  coll_value *v = value_new(m, n, contributions, node);
+  if (!v) return NULL;
+  if (contributions > 1 && !coll_value_is_full(m, v)) v->type = m->partial;
+  size_t bytes = coll_value_bytes(v);
+  if (into && bytes) {
+    v->data = into, v->lender = lender;
+    atomic_fetch_add(&lender->refs, 1);
+  } else if (bytes && !(v->data = al_alloc(m->al, bytes, 64))) {
+    coll_value_release(m, v);
+    return NULL;
+  }
+  return v;
+}
+
 coll_value *coll_value_retain(coll_value *v) {
   atomic_fetch_add_explicit(&v->refs, 1, memory_order_relaxed);
   return v;

@@ -40,6 +40,10 @@ typedef struct coll_math {
 
 /* NULL: out of memory. */
 coll_value *coll_value_lent(const coll_math *m, void *data, size_t n, int32_t rank, coll_lender *lender);
+/* A value to receive into: elements of `node.n` contributions (`contributions` of them where the order is free), in
+ * `into` (lent by `lender`) or, NULL, in new memory. */
+coll_value *coll_value_blank(const coll_math *m, size_t n, coll_node node, int32_t contributions, void *into,
+                             coll_lender *lender);
 /* Takes over both references, also on failure. */
 coll_value *coll_value_sum(const coll_math *m, coll_value *a, coll_value *b, coll_node node);
 coll_value *coll_value_retain(coll_value *v);

@@ -1,7 +1,9 @@
-/* core/runtime/registry.c - the only file that names backends. */
+/* core/runtime/registry.c - the only file that names backends and transports. */
+#include "backends/coll/transports.h"
 #include "backends/cpu/backend.h"
 #include "backends/null/backend.h"
 #include "core/runtime/internal.h"
+#include "core/runtime/transports.h"
 #if TSR_HAVE_VULKAN && __has_include("backends/vulkan/backend.h")
 #define HAVE_VULKAN 1
 #include "backends/vulkan/backend.h"
@@ -47,3 +49,5 @@ const rt_not_built rt_backends_not_built[] = {
 #endif
     {NULL, NULL},
 };
+
+const coll_transport *const rt_transports[] = {&transport_local, &transport_mpi, NULL};

@@ -13,7 +13,7 @@
 typedef struct cli {
   char dir[64];
   int wrong, n;
-  char said[16384]; /* standard error and output of the last call */
+  char said[65536]; /* standard error and output of the last call */
 } cli;
 
 static inline bool cli_begin(cli *c) {

@@ -4,7 +4,9 @@
 
 #define PLAN "plan coll --op all_reduce --topology "
 
-static const struct { const char *args, *says; } refused[] = {
+static const struct {
+  const char *args, *says;
+} refused[] = {
     {"plan", "tessera plan coll"},
     {"plan banana", "tessera plan coll"},
     {"plan coll extra --op all_reduce", "tessera plan coll"},
@@ -65,8 +67,10 @@ static double number(const cli *c, const char *key) {
 
 /* Published rows that the constants were not fitted to. */
 static void check_table(cli *c) {
-  static const struct { const char *bytes; double us; } row[] = {
-      {"1073741824", 3108.8}, {"2147483648", 5589.1}, {"4294967296", 10094}};
+  static const struct {
+    const char *bytes;
+    double us;
+  } row[] = {{"1073741824", 3108.8}, {"2147483648", 5589.1}, {"4294967296", 10094}};
   double sum = 0;
   for (int i = 0; i < 3; i++) {
     char args[200];
@@ -88,16 +92,71 @@ static void check_keys(cli *c, const char *args, const char *const *keys) {
   }
 }
 
+/* Under mpirun rank 0 prints a line for every size of every operation, over shared memory and by messages. */
+static void check_mpi(cli *c, const char *const *keys) {
+  static char program[512];
+  const char *tessera = getenv("TESSERA");
+  snprintf(program, sizeof program, "%s", tessera);
+  setenv("TSR_MPI_MODULE", "/nowhere/tessera-mpi.so", 1);
+  expect(c, "bench coll --transport mpi", 3, "no MPI: /nowhere/tessera-mpi.so");
+  unsetenv("TSR_MPI_MODULE");
+  if (cli_run(c, "bench coll --transport mpi --op barrier --milliseconds 1") == 3) {
+    expect(c, "bench coll --transport mpi", 3, "there is no tessera-mpi.so");
+    return;
+  }
+  if (system("command -v mpirun >/dev/null")) return;
+  setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1), setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+  setenv("PROGRAM", program, 1);
+  setenv("TESSERA", "mpirun", 1);
+  for (int shared = 0; shared < 2; shared++) {
+    setenv("TSR_COLL_SHARED", shared ? "1" : "0", 1);
+    check_keys(c, "--oversubscribe -n 3 $PROGRAM bench coll --transport mpi --milliseconds 1 --json", keys);
+    int lines = 0;
+    for (const char *at = c->said; (at = strstr(at, "\"ok\": true")); at++) lines++;
+    if (lines != 15 || strstr(c->said, "\"ok\": false") || !strstr(c->said, "\"ranks\": 3, \"transport\": \"mpi\""))
+      c->wrong++, printf("%d lines: %s\n", lines, c->said);
+    if (!strstr(c->said, shared ? "\"path\": \"shared memory\"" : "\"path\": \"MPI messages\""))
+      c->wrong++, printf("another path: %s\n", c->said);
+  }
+  expect(c, "--oversubscribe -n 3 $PROGRAM bench coll --transport mpi --ranks 4", 2,
+         "--ranks 4, but there are 3 processes");
+  unsetenv("TSR_COLL_SHARED");
+  setenv("TESSERA", program, 1);
+}
+
 int main(void) {
-  static const char *const plan_keys[] = {"op", "topology", "ranks", "bytes", "algorithm", "time_us", "algbw", "busbw",
-                                          "extrapolated", "levels", "source", "algorithms", "refused", NULL};
-  static const char *const bench_keys[] = {
-      "op", "shape", "dtype", "device", "policy", "tile", "median_us", "min_us", "gflops", "gbytes_per_s",
-      "peak_fraction", "error", "tolerance", "ok", "baseline", "baseline_median_us", "ratio", "ranks", "transport",
-      "algorithm", "bytes", "algbw", "busbw", "oversubscribed", "cores", "environment", NULL};
+  static const char *const plan_keys[] = {"op",    "topology",     "ranks",  "bytes",  "algorithm",  "time_us", "algbw",
+                                          "busbw", "extrapolated", "levels", "source", "algorithms", "refused", NULL};
+  static const char *const bench_keys[] = {"op",
+                                           "shape",
+                                           "dtype",
+                                           "device",
+                                           "policy",
+                                           "tile",
+                                           "median_us",
+                                           "min_us",
+                                           "gflops",
+                                           "gbytes_per_s",
+                                           "peak_fraction",
+                                           "error",
+                                           "tolerance",
+                                           "ok",
+                                           "baseline",
+                                           "baseline_median_us",
+                                           "ratio",
+                                           "ranks",
+                                           "transport",
+                                           "algorithm",
+                                           "bytes",
+                                           "algbw",
+                                           "busbw",
+                                           "oversubscribed",
+                                           "cores",
+                                           "environment",
+                                           NULL};
   static const char *const algorithms[] = {"ring",   "tree",  "double_tree", "halving_doubling",
                                            "direct", "bruck", "hierarchical"};
-  static const char *const transports[] = {"mpi", "ucc", "nccl", "rccl"};
+  static const char *const transports[] = {"ucc", "nccl", "rccl"};
   static const char good[] = "{\"name\": \"lab\", \"levels\": [{\"name\": \"bus\", \"ranks\": 4, \"latency_us\": 1, "
                              "\"gbytes_per_s\": 10, \"source\": \"measured by hand\"}]}";
   static const char escape[] = "{\"name\": \"\\u001b[2J\", \"levels\": [{\"ranks\": 4, \"latency_us\": 1, "
@@ -117,10 +176,11 @@ int main(void) {
   expect(&c, PLAN "infiniband --ranks 16384 --bytes 1000000000", 0, "InfiniBand, 16384 ranks: latency 6 us");
   expect(&c, PLAN "good.json --ranks 4 --bytes 1000000", 0, "10 GB/s; measured by hand");
   expect(&c, "plan --help", 0, "halving_doubling");
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 3; i++) {
     snprintf(args, sizeof args, "bench coll --transport %s", transports[i]);
-    expect(&c, args, 3, "is not built into this tessera; local is");
+    expect(&c, args, 3, "is not built into this tessera; local and mpi are");
   }
+  check_mpi(&c, bench_keys);
   check_keys(&c, "bench coll --op all_reduce --ranks 3 --bytes 4096 --milliseconds 1 --json", bench_keys);
   expect(&c, "bench coll --ranks 16 --op broadcast --bytes 64 --milliseconds 1", 0, "oversubscribed=");
   for (int i = 0; i < 7; i++) {

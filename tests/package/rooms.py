@@ -43,7 +43,7 @@ ROWS = {
     "profile": LEVELS + EMIT + PASSES + ["tune"],
     "import": IR + ["ir/graph"],
     "import/onnx": IR + ["ir/graph", "import"],
-    "runtime": LEVELS + EMIT + PASSES + ["tune", "profile", "import", "import/onnx"],
+    "runtime": LEVELS + EMIT + PASSES + ["tune", "profile", "import", "import/onnx", "coll"],
 }
 TABLES = "ir/tables"  # the one file of ir/ that names the levels, as the registry is the one that names backends
 
@@ -164,6 +164,8 @@ for path, name in quoted("backends"):
         allowed += ("backends/simt/",)
     if path.split("/")[1] in ("cpu", "null"):
         allowed += ("backends/host/",)
+    if path.split("/")[1] == "coll":  # transports
+        allowed += ("core/coll/",)
     if "/" in name and not name.startswith(allowed):
         bad.append(f"{path} includes {name}, which {own} may not")
 for path, name in quoted("core"):

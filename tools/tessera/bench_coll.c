@@ -1,15 +1,15 @@
-/* tools/tessera/bench_coll.c - `tessera bench coll`: collectives between logical ranks, each checked on every rank
- * before it is timed. One transport is built in: the ranks of this process. What its figures say is that it works and
- * what the memory allows; ranks share the cores, and every line says how many there are to a core. */
+/* tools/tessera/bench_coll.c - `tessera bench coll`: collectives between the ranks of this process or, under mpirun,
+ * between processes, each checked on every rank before it is timed; rank 0 prints. On one machine figures say that it
+ * works and what the memory allows; ranks share the cores, and every line says how many there are to a core. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/coll/team.h"
 #include "core/base/clock.h"
 #include "core/base/sample.h"
 #include "core/coll/team.h"
+#include "core/runtime/transports.h"
 #include "tools/tessera/bench.h"
 #include "tools/tessera/bench_env.h"
 
@@ -23,6 +23,10 @@ typedef struct coll_bench {
   bool json, headed, wrong;
   double copy; /* GB/s, read and written; 0: not measured yet */
   coll_team *team;
+  const coll_transport *transport;
+  coll_link *link;    /* to the ranks of other processes, the team's; NULL: all are here */
+  int32_t first, end; /* ranks of this process */
+  const char *path;
   coll_call *calls;
   char *memory;
   size_t in_bytes, out_bytes; /* of a rank, with room to spare */
@@ -42,17 +46,18 @@ static double wanted(const coll_bench *b, int32_t rank, int64_t i) {
   double v = 0;
   coll_range r;
   switch (c->op) {
-  case COLL_ALL_GATHER:
-    for (int32_t k = 0; k < n; k++)
-      if (r = coll_split(c->count, n, k), i >= r.first && i < r.first + r.n) return number_at(k, i - r.first, c->dtype);
-    return 0;
-  case COLL_ALL_TO_ALL:
-    r = coll_split(c->count, n, rank);
-    return number_at((int32_t)(i / r.n), r.first + i % r.n, c->dtype);
-  case COLL_BROADCAST: return number_at(c->root, i, c->dtype);
-  case COLL_SEND_RECV: return number_at(coll_mod(rank - 1, n), i, c->dtype);
-  case COLL_REDUCE_SCATTER: i += coll_split(c->count, n, rank).first; break;
-  default: break;
+    case COLL_ALL_GATHER:
+      for (int32_t k = 0; k < n; k++)
+        if (r = coll_split(c->count, n, k), i >= r.first && i < r.first + r.n)
+          return number_at(k, i - r.first, c->dtype);
+      return 0;
+    case COLL_ALL_TO_ALL:
+      r = coll_split(c->count, n, rank);
+      return number_at((int32_t)(i / r.n), r.first + i % r.n, c->dtype);
+    case COLL_BROADCAST: return number_at(c->root, i, c->dtype);
+    case COLL_SEND_RECV: return number_at(coll_mod(rank - 1, n), i, c->dtype);
+    case COLL_REDUCE_SCATTER: i += coll_split(c->count, n, rank).first; break;
+    default: break;
   }
   for (int32_t k = 0; k < n; k++) v += number_at(k, i, c->dtype);
   return c->dtype == TSR_BOOL ? v > 0 : v;
@@ -62,7 +67,7 @@ static double wanted(const coll_bench *b, int32_t rank, int64_t i) {
 static int64_t count_wrong(const coll_bench *b) {
   int64_t bad = 0;
   size_t size = tsr_dtype_size(b->like.dtype);
-  for (int32_t r = 0; r < b->ranks; r++) {
+  for (int32_t r = b->first; r < b->end; r++) {
     int64_t n = coll_out_elements(b->like.op, b->like.count, b->ranks, r, b->like.root);
     int64_t step = n > 100000 ? 97 : 1; /* of long results every 97th, and the last */
     for (int64_t i = 0; i < n; i = i + step < n || i == n - 1 ? i + step : n - 1) {
@@ -75,8 +80,8 @@ static int64_t count_wrong(const coll_bench *b) {
 }
 
 static void fill(coll_bench *b) {
-  for (int32_t r = 0; r < b->ranks; r++) {
-    char *in = b->memory + (size_t)r * (b->in_bytes + b->out_bytes);
+  for (int32_t r = b->first; r < b->end; r++) {
+    char *in = b->memory + (size_t)(r - b->first) * (b->in_bytes + b->out_bytes);
     int64_t n = coll_in_elements(b->like.op, b->like.count, b->ranks, r, b->like.root);
     for (int64_t i = 0; i < n; i++) dtype_store(b->like.dtype, in, (size_t)i, number_at(r, i, b->like.dtype));
     b->calls[r] = b->like;
@@ -84,23 +89,50 @@ static void fill(coll_bench *b) {
   }
 }
 
+static tsr_status run_once(coll_bench *b) {
+  return b->link ? coll_run_rank(b->team, b->first, &b->calls[b->first]) : coll_run_all(b->team, b->calls, b->threads);
+}
+
+/* The largest of all processes'; or, of counts, their sum. */
+static tsr_status over_processes(coll_bench *b, double *number, coll_redop redop) {
+  double in = *number;
+  const coll_call c = {.op = COLL_ALL_REDUCE,
+                       .dtype = TSR_F64,
+                       .redop = redop,
+                       .count = 1,
+                       .algorithm = "direct",
+                       .in = &in,
+                       .out = number};
+  return b->link ? coll_run_rank(b->team, b->first, &c) : NULL;
+}
+
+static tsr_status one_time(coll_bench *b, double *us) {
+  double all = 0;
+  tsr_status st = over_processes(b, &all, COLL_MAX); /* so that they begin together */
+  int64_t from = clock_ns();
+  if (!st) st = run_once(b);
+  *us = clock_us_since(from);
+  return st ? st : over_processes(b, us, COLL_MAX);
+}
+
 static tsr_status measure(coll_bench *b, int64_t *bad) {
-  double us[MOST_RUNS], spent = 0;
+  double us[MOST_RUNS], spent = 0, wrong;
   int n = 0;
-  tsr_status st = coll_run_all(b->team, b->calls, b->threads);
+  tsr_status st = run_once(b);
   if (st) return st;
-  *bad = count_wrong(b);
+  wrong = (double)count_wrong(b);
   while (n < MOST_RUNS && (n < LEAST_RUNS || spent < (double)b->ms * 1e3) &&
          (!n || spent < MOST_TIMES * 1e3 * (double)b->ms + 2e6)) {
-    int64_t from = clock_ns();
-    st = coll_run_all(b->team, b->calls, b->threads);
+    st = one_time(b, &us[n]);
     if (st) return st;
-    spent += us[n++] = clock_us_since(from);
+    spent += us[n++];
   }
-  *bad += count_wrong(b);
+  wrong += (double)count_wrong(b);
+  st = over_processes(b, &wrong, COLL_SUM);
+  *bad = (int64_t)wrong;
   sample_sort(us, (size_t)n);
   b->median = us[n / 2], b->least = us[0];
-  return NULL;
+  return st;
 }
 
 /* What the algorithm must move through memory at least: each input read once, each partial result and each copy written
@@ -126,12 +158,12 @@ static void print_row(coll_bench *b, int64_t bad) {
     if (bound > 0) printf("%.6g, \"bound_us\": %.6g, \"copy_gbytes_per_s\": %.6g", bound / b->median, bound, b->copy);
     else printf("null, \"bound_us\": null, \"copy_gbytes_per_s\": null");
     printf(
-        ", \"error\": %lld, \"tolerance\": 0, \"ok\": %s, \"ranks\": %d, \"transport\": \"local\", \"algorithm\": "
-        "\"%s\", "
+        ", \"error\": %lld, \"tolerance\": 0, \"ok\": %s, \"ranks\": %d, \"transport\": \"%s\", \"path\": \"%s\", "
+        "\"algorithm\": \"%s\", "
         "\"bytes\": %ld, \"algbw\": %.6g, \"busbw\": %.6g, \"cores\": %d, \"threads\": %d, \"oversubscribed\": %.6g, "
         "\"environment\": ",
-        (long long)bad, bad ? "false" : "true", b->ranks, c->algorithm, b->bytes, algbw, busbw, b->cores, b->threads,
-        per_core);
+        (long long)bad, bad ? "false" : "true", b->ranks, b->transport->name, b->path, c->algorithm, b->bytes, algbw,
+        busbw, b->cores, b->threads, per_core);
     const tsr_device_info none = {.name = "", .driver = "", .arch = ""};
     bench_env_json(&b->env, &none, stdout);
     printf(", \"baseline\": null, \"baseline_median_us\": null, \"ratio\": null}\n");
@@ -157,19 +189,20 @@ static int run_one(coll_bench *b, coll_op op) {
   b->out_bytes = b->in_bytes + n * size;
   if ((double)n * (double)(b->in_bytes + b->out_bytes) > most_memory)
     return cli_usage("bench", "%d ranks of %ld bytes need more than 4 GiB", b->ranks, b->bytes);
-  b->memory = calloc(n, b->in_bytes + b->out_bytes);
+  b->memory = calloc((size_t)(b->end - b->first), b->in_bytes + b->out_bytes);
   b->calls = calloc(n, sizeof *b->calls);
-  tsr_status st = b->memory && b->calls ? coll_team_create(NULL, b->ranks, NULL, &b->team) : st_oom();
+  tsr_status st = b->memory && b->calls ? NULL : st_oom();
+  if (!st && !b->link) st = coll_team_create(NULL, b->ranks, NULL, &b->team);
   if (!st) {
     fill(b);
     st = measure(b, &bad);
   }
-  if (!st && least_traffic(b) > 0 && b->bytes >= 1 << 20)
+  if (!st && !b->link && least_traffic(b) > 0 && b->bytes >= 1 << 20)
     b->copy = bench_cpu_copy(b->threads, bench_peak_tries((double)b->ms / 1000));
-  if (!st) print_row(b, bad);
+  if (!st && !b->first) print_row(b, bad);
   b->copy = 0;
   b->wrong |= bad != 0;
-  coll_team_destroy(&b->team);
+  if (!b->link) coll_team_destroy(&b->team);
   free(b->memory), free(b->calls);
   fflush(stdout);
   return st ? cli_fail(st) : EXIT_OK;
@@ -193,32 +226,62 @@ static int run_all(coll_bench *b, coll_op only, const coll_algorithm *a) {
   return b->wrong ? EXIT_WRONG : EXIT_OK;
 }
 
-static int check_transport(const char *name) {
-  static const char *const others[] = {"mpi", "ucc", "nccl", "rccl"};
-  if (!strcmp(name, "local")) return EXIT_OK;
-  for (int i = 0; i < 4; i++)
-    if (!strcmp(name, others[i])) {
-      cli_usage("bench", "the transport %s is not built into this tessera; local is", name);
+static const coll_transport *find_transport(const char *name) {
+  int i = 0;
+  while (rt_transports[i] && strcmp(rt_transports[i]->name, name)) i++;
+  return rt_transports[i];
+}
+
+static int no_transport(const char *name) {
+  static const char *const engines[] = {"ucc", "nccl", "rccl"};
+  for (int i = 0; i < 3; i++)
+    if (!strcmp(name, engines[i])) {
+      cli_usage("bench", "the transport %s is not built into this tessera; local and mpi are", name);
       return EXIT_UNAVAILABLE;
     }
-  return cli_usage("bench", "no transport \"%s\"; there are local, mpi, ucc, nccl, rccl", name);
+  char names[200];
+  size_t at = 0;
+  for (int i = 0; rt_transports[i] && at < sizeof names; i++)
+    at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", rt_transports[i]->name);
+  return cli_usage("bench", "no transport \"%s\"; there are %s", name, names);
+}
+
+/* The ranks that this process drives: all, or the one that the link says. */
+static int join_team(coll_bench *b, bool asked_ranks) {
+  b->end = b->ranks, b->path = "memory of one process";
+  if (!b->transport->open) return EXIT_OK;
+  coll_link *link;
+  tsr_status st = b->transport->open(&(coll_open){.handle = NULL}, &link);
+  if (!st) st = coll_team_create_linked(NULL, link, NULL, &b->team);
+  if (st) return cli_fail(st);
+  if (asked_ranks && link->n_ranks != b->ranks)
+    return cli_usage("bench", "--ranks %d, but there are %d processes", b->ranks, link->n_ranks);
+  b->link = link, b->first = link->rank, b->end = link->rank + 1, b->ranks = link->n_ranks, b->threads = 1;
+  b->path = link->ops->path(link, link->n_ranks - 1 - (link->rank == link->n_ranks - 1));
+  return EXIT_OK;
 }
 
 int bench_coll(int argc, char **argv) {
   const char *op = NULL, *transport = "local", *algorithm = "direct", *dtype = "f32";
   long ranks = 8;
   coll_bench b = {.bytes = -1, .ms = 300};
-  const option options[] = {{.name = "--op", .text = &op},           {.name = "--ranks", .number = &ranks},
-                            {.name = "--transport", .text = &transport}, {.name = "--bytes", .number = &b.bytes},
-                            {.name = "--algorithm", .text = &algorithm}, {.name = "--dtype", .text = &dtype},
-                            {.name = "--milliseconds", .number = &b.ms}, {.name = "--any-order", .flag = &b.like.any_order},
+  const option options[] = {{.name = "--op", .text = &op},
+                            {.name = "--ranks", .number = &ranks},
+                            {.name = "--transport", .text = &transport},
+                            {.name = "--bytes", .number = &b.bytes},
+                            {.name = "--algorithm", .text = &algorithm},
+                            {.name = "--dtype", .text = &dtype},
+                            {.name = "--milliseconds", .number = &b.ms},
+                            {.name = "--any-order", .flag = &b.like.any_order},
                             {.name = "--json", .flag = &b.json}};
-  bool sized = false;
-  for (int i = 1; i < argc; i++) sized |= !strncmp(argv[i], "--bytes", 7);
+  bool sized = false, asked_ranks = false;
+  for (int i = 1; i < argc; i++) {
+    sized |= !strncmp(argv[i], "--bytes", 7);
+    asked_ranks |= !strncmp(argv[i], "--ranks", 7);
+  }
   if (!cli_options("bench coll", &argc, argv, options, 9)) return EXIT_USAGE;
   if (argc != 1) return cli_usage("bench", "coll takes options alone, not \"%s\"", argv[1]);
-  int rc = check_transport(transport);
-  if (rc) return rc;
+  if (!(b.transport = find_transport(transport))) return no_transport(transport);
   coll_op only = op ? coll_op_parse(op) : N_COLL_OPS;
   const coll_algorithm *a = coll_algorithm_find(NULL, algorithm);
   if (op && only == N_COLL_OPS) return cli_usage("bench", "no operation \"%s\"; `tessera plan --help` lists them", op);
@@ -233,10 +296,13 @@ int bench_coll(int argc, char **argv) {
   b.ranks = (int32_t)ranks, b.like.algorithm = a->name;
   b.cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
   b.threads = b.ranks < b.cores ? b.ranks : b.cores;
+  int rc = join_team(&b, asked_ranks);
   tsr_context *ctx = NULL;
-  tsr_status st = cli_context(&ctx);
-  if (!st) st = bench_env_read(ctx, "off", 0, b.ms, &b.env);
-  rc = st ? cli_fail(st) : run_all(&b, only, a);
+  tsr_status st = rc ? NULL : cli_context(&ctx);
+  if (!st && !rc) st = bench_env_read(ctx, "off", 0, b.ms, &b.env);
+  if (st) rc = cli_fail(st);
+  if (!rc) rc = run_all(&b, only, a);
   tsr_context_destroy(&ctx);
+  if (b.link) coll_team_destroy(&b.team);
   return rc;
 }

@@ -45,25 +45,24 @@ static double read_clock(void) {
 }
 
 tsr_status bench_env_read(tsr_context *ctx, const char *tune, long seed, long milliseconds, bench_env *e) {
-  const tsr_device_info *d;
+  tsr_device *cpu = NULL;
   struct utsname u;
   struct tm tm;
   char load[64];
   time_t now = time(NULL);
-  int n;
   *e = (bench_env){.cores = (int)sysconf(_SC_NPROCESSORS_ONLN),
                    .cpu_mhz = read_clock(),
                    .tune = tune ? tune : knob_str("TSR_TUNE"),
                    .seed = seed,
                    .milliseconds = milliseconds};
-  tsr_status st = tsr_devices(ctx, &d, &n);
-  if (st) return st;
-  for (int i = 0; i < n; i++) {
-    if (strcmp(d[i].id, "cpu:0")) continue;
-    snprintf(e->cpu, sizeof e->cpu, "%s", d[i].name);
-    snprintf(e->isa, sizeof e->isa, "%s", d[i].arch);
-    e->threads = d[i].n_cores;
+  tsr_status_free(tsr_device_open(ctx, "cpu:0", &cpu)); /* it alone: no driver is loaded */
+  if (cpu) {
+    const tsr_device_info *d = tsr_device_get_info(cpu);
+    snprintf(e->cpu, sizeof e->cpu, "%s", d->name);
+    snprintf(e->isa, sizeof e->isa, "%s", d->arch);
+    e->threads = d->n_cores;
   }
+  tsr_device_close(&cpu);
   if (!uname(&u)) snprintf(e->os, sizeof e->os, "%.60s %.60s %.60s", u.sysname, u.release, u.machine);
   read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", e->governor, sizeof e->governor);
   read_line("/proc/loadavg", load, sizeof load);
