@@ -36,14 +36,14 @@ static size_t pipe_write(mpi_link *l, int32_t peer, const char *data, size_t byt
   while (done < bytes) {
     uint32_t i = p->next_out % MPI_PIECES;
     if (p->sends[i] >= 0) {
-      int is = l->mpi->test(l->comm, p->sends[i], NULL, NULL, why);
+      int is = mpi_test(l, p->sends[i], NULL, why);
       if (is < 0) broken(l, peer, why);
       if (is <= 0) break;
       p->sends[i] = -1;
     }
     size_t n = bytes - done < MPI_PIECE ? bytes - done : MPI_PIECE;
     memcpy(p->out + i * MPI_PIECE, data + done, n);
-    p->sends[i] = l->mpi->send(l->comm, peer, MPI_TAG_DATA, p->out + i * MPI_PIECE, n, why);
+    p->sends[i] = mpi_send(l, peer, MPI_TAG_DATA, p->out + i * MPI_PIECE, n, why);
     if (p->sends[i] < 0) {
       broken(l, peer, why);
       break;
@@ -60,7 +60,7 @@ static size_t pipe_read(mpi_link *l, int32_t peer, char *data, size_t bytes) {
   while (done < bytes) {
     uint32_t i = p->next_in % MPI_PIECES;
     if (p->receives[i] >= 0) {
-      int is = l->mpi->test(l->comm, p->receives[i], &p->came[i], NULL, why);
+      int is = mpi_test(l, p->receives[i], &p->came[i], why);
       if (is < 0) broken(l, peer, why);
       if (is <= 0) break;
       p->receives[i] = -1;
@@ -71,7 +71,7 @@ static size_t pipe_read(mpi_link *l, int32_t peer, char *data, size_t bytes) {
     p->taken += n, done += n;
     if (p->taken < p->came[i]) continue;
     p->taken = 0;
-    p->receives[i] = l->mpi->receive(l->comm, peer, MPI_TAG_DATA, p->in + i * MPI_PIECE, MPI_PIECE, why);
+    p->receives[i] = mpi_receive(l, peer, MPI_TAG_DATA, p->in + i * MPI_PIECE, MPI_PIECE, why);
     if (p->receives[i] < 0) {
       broken(l, peer, why);
       break;
@@ -115,8 +115,8 @@ static void link_stop(coll_link *c, tsr_code code, const char *cause) {
   snprintf(l->said.cause, sizeof l->said.cause, "%s", cause);
   for (int32_t r = 0; r < c->n_ranks; r++) {
     if (l->seat[r] >= 0 || r == c->rank) continue;
-    int request = l->mpi->send(l->comm, r, MPI_TAG_STOP, &l->said, sizeof l->said, why);
-    if (request >= 0) l->mpi->test(l->comm, request, NULL, NULL, why);
+    int request = mpi_send(l, r, MPI_TAG_STOP, &l->said, sizeof l->said, why);
+    if (request >= 0) mpi_test(l, request, NULL, why);
   }
 }
 
@@ -125,7 +125,7 @@ static bool link_stopped(coll_link *c, tsr_code *code, char *cause) {
   char why[MPI_WHY];
   if (l->box && coll_box_stopped(l->box, code, cause)) return l->failed = true;
   if (!l->is_stopped && l->stop_request >= 0) {
-    int is = l->mpi->test(l->comm, l->stop_request, NULL, NULL, why);
+    int is = mpi_test(l, l->stop_request, NULL, why);
     if (is) l->stop_request = -1;
     l->is_stopped = is > 0;
   }
@@ -153,23 +153,32 @@ static bool settle(mpi_link *l) {
   int64_t until = clock_ns() + 1000000000;
   char why[MPI_WHY];
   bool open = true;
-  if (!l->comm) return false;
-  if (l->stop_request >= 0) l->mpi->cancel(l->comm, l->stop_request);
+  if (!l->shared) return false;
+  if (l->stop_request >= 0) l->mpi->cancel(l->shared->comm, l->stop_request);
   for (int32_t r = 0; l->pipes && r < l->base.n_ranks; r++)
     for (int i = 0; l->pipes[r].in && i < MPI_PIECES; i++)
-      if (l->pipes[r].receives[i] >= 0) l->mpi->cancel(l->comm, l->pipes[r].receives[i]);
+      if (l->pipes[r].receives[i] >= 0) l->mpi->cancel(l->shared->comm, l->pipes[r].receives[i]);
   while (open && clock_ns() < until) {
-    open = l->stop_request >= 0 && !l->mpi->test(l->comm, l->stop_request, NULL, NULL, why);
+    open = l->stop_request >= 0 && !mpi_test(l, l->stop_request, NULL, why);
     if (!open) l->stop_request = -1;
     for (int32_t r = 0; l->pipes && r < l->base.n_ranks; r++)
       for (int i = 0; l->pipes[r].in && i < 2 * MPI_PIECES; i++) {
         int *q = i < MPI_PIECES ? &l->pipes[r].sends[i] : &l->pipes[r].receives[i - MPI_PIECES];
-        if (*q >= 0 && l->mpi->test(l->comm, *q, NULL, NULL, why)) *q = -1;
+        if (*q >= 0 && mpi_test(l, *q, NULL, why)) *q = -1;
         open |= *q >= 0;
       }
     if (open) sched_yield();
   }
   return !open;
+}
+
+/* The last link of a communicator closes it. */
+static void let_go(mpi_link *l, bool orderly) {
+  mpi_shared *s = l->shared;
+  s->failed |= !orderly, s->pending |= !orderly && l->n_pipes > 0;
+  if (--s->links) return;
+  l->mpi->close(&s->comm, s->pending ? MPI_PENDING : s->failed ? MPI_LOST : MPI_ORDERLY);
+  al_delete(&l->al, s);
 }
 
 /* After a failure messages may still be under way from and to the link's memory: then that stays. */
@@ -178,7 +187,7 @@ static void link_close(coll_link **pc) {
   tsr_allocator al = l->al;
   size_t n = (size_t)l->base.n_ranks;
   bool orderly = !l->failed && settle(l);
-  if (l->comm) l->mpi->close(&l->comm, orderly);
+  if (l->shared) let_go(l, orderly);
   if (l->box) munmap(l->box, l->box_bytes);
   *pc = NULL;
   if (!orderly) return;
@@ -188,35 +197,81 @@ static void link_close(coll_link **pc) {
   }
   if (l->pipes) al_free(&al, l->pipes, n * sizeof *l->pipes, 16);
   if (l->seat) al_free(&al, l->seat, n * sizeof *l->seat, 16);
+  if (l->world) al_free(&al, l->world, n * sizeof *l->world, 16);
   al_delete(&al, l);
 }
 
 /* ---- the start --------------------------------------------------------------------------------------------------- */
 
-static tsr_status open_link(const coll_open *o, coll_link **out) {
-  static const coll_link_ops ops = {link_write,   link_read,   link_wait, link_stop,
-                                    link_stopped, link_silent, link_path, link_close};
-  char why[MPI_WHY + 256];
-  int64_t ms = o->deadline_ms ? o->deadline_ms : 30000;
+static int32_t link_next_number(const coll_link *c) { return ((const mpi_link *)c)->shared->next_number; }
+
+static const coll_link_ops link_ops;
+
+/* A link of n ranks, members[0..n) of the communicator (NULL: all of it). Takes a share in it. */
+static tsr_status make(const tsr_allocator *al, const mpi_module *m, mpi_shared *s, const int32_t *members, int32_t n,
+                       int32_t rank, int32_t number, int64_t deadline_ms, coll_link **out) {
+  mpi_link *l = al_new(al, mpi_link);
   *out = NULL;
-  const mpi_module *m = mpi_load(why, sizeof why);
-  if (!m) return st_make(o->al, TSR_UNAVAILABLE, ST_WHERE("collective", "mpi", NULL), "no MPI: %s", why);
-  mpi_link *l = al_new(o->al, mpi_link);
   if (!l) return st_oom();
-  l->base.ops = &ops, l->al = o->al && o->al->alloc ? *o->al : al_default;
-  l->mpi = m, l->stop_request = -1;
+  l->base = (coll_link){.ops = &link_ops, .rank = rank, .n_ranks = n};
+  l->al = al && al->alloc ? *al : al_default;
+  l->mpi = m, l->shared = s, l->number = number, l->stop_request = -1;
+  s->links++, s->next_number = number + 1;
   *out = &l->base;
-  tsr_status st = m->open(o->handle, &l->comm, why) ? mpi_fail(l, TSR_UNAVAILABLE, why) : NULL;
-  if (!st) {
-    l->base.rank = m->rank(l->comm), l->base.n_ranks = m->size(l->comm);
-    if (l->base.n_ranks > COLL_MAX_RANKS) st = mpi_fail(l, TSR_INVALID_ARGUMENT, "a team has at most 256 ranks");
-    else st = mpi_link_start(l, clock_ns() + ms * 1000000);
-  }
+  l->world = al_zalloc(&l->al, (size_t)n * sizeof *l->world);
+  for (int32_t r = 0; l->world && r < n; r++) l->world[r] = members ? members[r] : r;
+  tsr_status st = l->world ? NULL : st_oom();
+  if (!st && number >= MPI_MOST_LINKS) st = mpi_fail(l, TSR_UNSUPPORTED, "too many splits of one communicator");
+  if (!st) st = mpi_link_start(l, clock_ns() + (deadline_ms ? deadline_ms : 30000) * 1000000);
   if (!st) return NULL;
-  l->failed = true;
-  l->base.n_ranks = l->pipes ? l->base.n_ranks : 0;
+  l->failed = s->pending = true; /* messages of the start may still come */
   link_close(out);
   return st;
+}
+
+static tsr_status link_split(coll_link *c, const int32_t *members, int32_t n, int32_t number, int64_t deadline_ms,
+                             coll_link **out) {
+  mpi_link *l = (mpi_link *)c;
+  int32_t ranks[COLL_MAX_RANKS], me = 0;
+  for (int32_t i = 0; i < n; i++) {
+    ranks[i] = l->world[members[i]];
+    if (members[i] == c->rank) me = i;
+  }
+  return make(&l->al, l->mpi, l->shared, ranks, n, me, number, deadline_ms, out);
+}
+
+static const coll_link_ops link_ops = {
+    .write = link_write,
+    .read = link_read,
+    .wait = link_wait,
+    .stop = link_stop,
+    .stopped = link_stopped,
+    .silent_ms = link_silent,
+    .path = link_path,
+    .next_number = link_next_number,
+    .split = link_split,
+    .close = link_close,
+};
+
+static tsr_status open_link(const coll_open *o, coll_link **out) {
+  const tsr_allocator *al = o->al && o->al->alloc ? o->al : &al_default;
+  st_where where = ST_WHERE("collective", "mpi", NULL);
+  char why[MPI_WHY + 256];
+  *out = NULL;
+  const mpi_module *m = mpi_load(why, sizeof why);
+  if (!m) return st_make(al, TSR_UNAVAILABLE, where, "no MPI: %s", why);
+  mpi_shared *s = al_new(al, mpi_shared);
+  if (!s) return st_oom();
+  tsr_status st = m->open(o->handle, &s->comm, why) ? st_make(al, TSR_UNAVAILABLE, where, "%s", why) : NULL;
+  if (st) {
+    al_delete(al, s);
+    return st;
+  }
+  int n = m->size(s->comm);
+  if (n <= COLL_MAX_RANKS) return make(al, m, s, NULL, n, m->rank(s->comm), 0, o->deadline_ms, out);
+  m->close(&s->comm, MPI_LOST);
+  al_delete(al, s);
+  return st_make(al, TSR_INVALID_ARGUMENT, where, "%d ranks: a team has at most %d", n, COLL_MAX_RANKS);
 }
 
 const coll_transport transport_mpi = {

@@ -5,7 +5,9 @@
 #include "backends/coll/mpi_module.h"
 #include "core/coll/mailbox.h"
 
-enum { MPI_PIECE = 1 << 16, MPI_PIECES = 4, MPI_TAG_START = 7101, MPI_TAG_DATA, MPI_TAG_STOP };
+enum { MPI_PIECE = 1 << 16, MPI_PIECES = 4, MPI_TAGS = 4, MPI_MOST_LINKS = 8000 };
+
+typedef enum mpi_tag { MPI_TAG_START, MPI_TAG_DATA, MPI_TAG_STOP } mpi_tag;
 
 /* Messages between two ranks: pieces of memory of the link's own, so that no message is ever under way to or from the
  * caller's. */
@@ -19,11 +21,20 @@ typedef struct mpi_pipe {
 
 typedef struct mpi_stop { int32_t code; char cause[512]; } mpi_stop;
 
+/* The communicator of a link and of those that were split off. */
+typedef struct mpi_shared {
+  mpi_comm *comm;
+  int32_t links, next_number;
+  bool failed, pending; /* ranks may be lost; messages may be under way for good */
+} mpi_shared;
+
 typedef struct mpi_link {
   coll_link base;
   tsr_allocator al;
   const mpi_module *mpi;
-  mpi_comm *comm;
+  mpi_shared *shared;
+  int32_t number;             /* which MPI_TAGS tags are its own */
+  int32_t *world;             /* by rank: its rank in the communicator */
   /* Ranks of this machine. */
   coll_box *box;
   size_t box_bytes;
@@ -37,10 +48,21 @@ typedef struct mpi_link {
   bool is_stopped;
 } mpi_link;
 
+/* As the module's, to and from ranks of the link. */
+static inline int mpi_send(mpi_link *l, int32_t peer, mpi_tag tag, const void *data, size_t n, char *why) {
+  return l->mpi->send(l->shared->comm, l->world[peer], l->number * MPI_TAGS + (int)tag, data, n, why);
+}
+static inline int mpi_receive(mpi_link *l, int32_t peer, mpi_tag tag, void *data, size_t n, char *why) {
+  int from = peer == MPI_ANY_PEER ? MPI_ANY_PEER : l->world[peer];
+  return l->mpi->receive(l->shared->comm, from, l->number * MPI_TAGS + (int)tag, data, n, why);
+}
+static inline int mpi_test(mpi_link *l, int request, size_t *bytes, char *why) {
+  return l->mpi->test(l->shared->comm, request, bytes, NULL, why);
+}
+
 /* mpi_start.c: who is where, and the memory of those on one machine. Collective, with a deadline. */
 TSR_MUST_USE tsr_status mpi_link_start(mpi_link *l, int64_t deadline_ns);
 /* The module, loaded once per process; NULL with the reason. */
 const mpi_module *mpi_load(char *why, size_t cap);
-/* Of bytes on tag MPI_TAG_START with a deadline, while others start too. */
 TSR_MUST_USE tsr_status mpi_fail(const mpi_link *l, tsr_code code, const char *why);
 #endif

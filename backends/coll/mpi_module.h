@@ -7,6 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum {
+  MPI_LOST,    /* ranks may be gone */
+  MPI_PENDING, /* and messages are under way */
+  MPI_ORDERLY  /* all ranks close it, and nothing is under way */
+};
+
 enum { MPI_MODULE_ABI = 1, MPI_WHY = 256, MPI_ANY_PEER = -1 };
 #define MPI_MODULE_ENTRY "tsr_mpi_module"
 
@@ -29,8 +35,9 @@ typedef struct mpi_module {
   int (*test)(mpi_comm *c, int request, size_t *bytes, int *peer, char *why);
   /* Asks for a receive to be given up; it is done then as any other. */
   void (*cancel)(mpi_comm *c, int request);
-  /* `orderly`: all ranks close it and nothing is under way. Otherwise it is left as it is, with its memory. */
-  void (*close)(mpi_comm **c, int orderly);
+  /* Anything but MPI_ORDERLY leaves it as it is, with its memory, and MPI is not ended at exit: after MPI_LOST unless a
+   * communicator of all processes is opened later. */
+  void (*close)(mpi_comm **c, int how);
 } mpi_module;
 
 typedef const mpi_module *(*mpi_module_entry)(void);

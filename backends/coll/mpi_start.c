@@ -40,12 +40,12 @@ static tsr_status note(mpi_link *l, meeting *m, int request, int32_t peer, const
 
 static tsr_status put(mpi_link *l, meeting *m, int32_t peer, const void *data, size_t bytes) {
   char why[MPI_WHY];
-  return note(l, m, l->mpi->send(l->comm, peer, MPI_TAG_START, data, bytes, why), peer, why);
+  return note(l, m, mpi_send(l, peer, MPI_TAG_START, data, bytes, why), peer, why);
 }
 
 static tsr_status get(mpi_link *l, meeting *m, int32_t peer, void *data, size_t bytes) {
   char why[MPI_WHY];
-  return note(l, m, l->mpi->receive(l->comm, peer, MPI_TAG_START, data, bytes, why), peer, why);
+  return note(l, m, mpi_receive(l, peer, MPI_TAG_START, data, bytes, why), peer, why);
 }
 
 /* All messages of this step are through. */
@@ -53,7 +53,7 @@ static tsr_status complete(mpi_link *l, meeting *m, int64_t deadline) {
   char why[MPI_WHY];
   while (m->n_open) {
     for (int i = 0; i < m->n_open; i++) {
-      int is = l->mpi->test(l->comm, m->requests[i], NULL, NULL, why);
+      int is = mpi_test(l, m->requests[i], NULL, why);
       if (is < 0) return failed(l, why);
       if (!is) continue;
       m->n_open--;
@@ -177,7 +177,7 @@ static tsr_status open_pipe(mpi_link *l, int32_t peer) {
   if (!p->out || !p->in) return st_oom();
   for (int i = 0; i < MPI_PIECES; i++) {
     p->sends[i] = -1;
-    p->receives[i] = l->mpi->receive(l->comm, peer, MPI_TAG_DATA, p->in + i * MPI_PIECE, MPI_PIECE, why);
+    p->receives[i] = mpi_receive(l, peer, MPI_TAG_DATA, p->in + i * MPI_PIECE, MPI_PIECE, why);
     if (p->receives[i] < 0) return failed(l, why);
   }
   return NULL;
@@ -191,14 +191,15 @@ static tsr_status open_pipes(mpi_link *l) {
     l->n_pipes++;
   }
   if (!l->n_pipes) return NULL;
-  l->stop_request = l->mpi->receive(l->comm, MPI_ANY_PEER, MPI_TAG_STOP, &l->heard, sizeof l->heard, why);
+  l->stop_request = mpi_receive(l, MPI_ANY_PEER, MPI_TAG_STOP, &l->heard, sizeof l->heard, why);
+  l->base.one_thread = !l->mpi->any_thread();
   return l->stop_request < 0 ? failed(l, why) : NULL;
 }
 
 static tsr_status duplicate(mpi_link *l, int64_t deadline) {
   char why[MPI_WHY];
   int is;
-  while (!(is = l->mpi->ready(l->comm, why)))
+  while (!(is = l->mpi->ready(l->shared->comm, why)))
     if (clock_ns() > deadline)
       return mpi_fail(l, TSR_TIMEOUT, "not all ranks of the communicator make the team within the deadline");
     else sched_yield();

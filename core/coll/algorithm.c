@@ -6,8 +6,8 @@
 #include "core/coll/check.h"
 #include "core/coll/rows.h"
 
-static const coll_algorithm *const own[] = {&coll_ring,   &coll_tree,  &coll_double_tree, &coll_halving,
-                                            &coll_direct, &coll_bruck, &coll_hierarchical};
+static const coll_algorithm *const own[] = {&coll_ring,   &coll_tree,  &coll_double_tree,  &coll_halving,
+                                            &coll_direct, &coll_bruck, &coll_hierarchical, &coll_one_shot};
 enum { N_OWN = sizeof own / sizeof *own };
 
 const coll_algorithm *coll_algorithm_at(const coll_set *more, int32_t i) {
@@ -28,8 +28,10 @@ bool coll_is_own(const coll_algorithm *a) {
 }
 
 const char *coll_refusal(const coll_algorithm *a, const coll_request *q) {
+  coll_request of = *q;
+  of.user = a->user;
   if (!(a->ops >> q->op & 1)) return a->others;
-  return a->limit ? a->limit(q) : NULL;
+  return a->limit ? a->limit(&of) : NULL;
 }
 
 tsr_status coll_generate(const tsr_allocator *al, const coll_algorithm *a, const coll_request *q, coll_schedule **out) {
@@ -45,8 +47,10 @@ tsr_status coll_generate(const tsr_allocator *al, const coll_algorithm *a, const
   if (!s) return st_oom();
   s->al = al && al->alloc ? *al : al_default;
   s->op = q->op, s->algorithm = a->name, s->n_ranks = q->n_ranks, s->root = q->root, s->group = q->group;
-  s->n_chunks = a->chunks(q);
-  if (s->n_chunks >= 1) a->generate(q, s);
+  coll_request of = *q;
+  of.user = a->user;
+  s->n_chunks = a->chunks(&of);
+  if (s->n_chunks >= 1) a->generate(&of, s);
   coll_schedule_sort(s);
   tsr_status st = NULL;
   if (s->failed) st = st_oom();

@@ -12,7 +12,7 @@ typedef struct coll_call {
   coll_redop redop;
   int64_t count;         /* elements, as coll_chunk_elements has them */
   int32_t root, group;
-  const char *algorithm; /* NULL: direct */
+  const char *algorithm; /* NULL: chosen (choose.h) */
   bool any_order;
   const void *in;        /* coll_in_elements; may be NULL for none */
   void *out;             /* coll_out_elements; may be `in`, or hold it anywhere */

@@ -9,11 +9,11 @@
 
 bool coll_place_of(const coll_topology *t, int64_t ranks, coll_place *out, const char **why) {
   int64_t most = t->levels[t->n_levels - 1].ranks, k = t->levels[0].ranks;
-  *why = ranks < 1       ? "there must be a rank"
-         : ranks > most  ? "the machine has fewer ranks"
-         : ranks <= k    ? NULL
-         : ranks % k     ? "more ranks than a domain has must fill whole domains"
-                         : NULL;
+  *why = ranks < 1      ? "there must be a rank"
+         : ranks > most ? "the machine has fewer ranks"
+         : ranks <= k   ? NULL
+         : ranks % k    ? "more ranks than a domain has must fill whole domains"
+                        : NULL;
   if (*why) return false;
   *out = (coll_place){ranks, ranks < k ? ranks : k, ranks <= k ? 1 : ranks / k};
   return true;
@@ -101,13 +101,27 @@ static void hierarchical(coll_op op, const coll_place *p, coll_terms *x) {
   x->reduced = !reduces(op) ? 0 : rooted ? k + nodes - 2 : (k - 1) / k + (nodes - 1) / n;
 }
 
+static void one_shot(coll_op op, const coll_place *p, coll_terms *x) {
+  double n = (double)p->n, k = (double)p->k;
+  x->together = true;
+  x->rounds[p->nodes > 1] = p->n > 1;
+  x->messages[0] = k > 2 ? k - 2 : 0, x->messages[1] = p->nodes > 1 ? n - k - 1 : 0;
+  x->bytes[0] = k - 1, x->bytes[1] = n - k;
+  x->reduced = n - 1;
+}
+
 static const struct {
   const coll_algorithm *row;
   void (*terms)(coll_op op, const coll_place *p, coll_terms *x);
   bool needs_levels;
-} costs[] = {{&coll_ring, ring, false},       {&coll_tree, tree, false},     {&coll_double_tree, double_tree, false},
-             {&coll_halving, halving, false}, {&coll_direct, direct, false}, {&coll_bruck, bruck, false},
-             {&coll_hierarchical, hierarchical, true}};
+} costs[] = {{&coll_ring, ring, false},
+             {&coll_tree, tree, false},
+             {&coll_double_tree, double_tree, false},
+             {&coll_halving, halving, false},
+             {&coll_direct, direct, false},
+             {&coll_bruck, bruck, false},
+             {&coll_hierarchical, hierarchical, true},
+             {&coll_one_shot, one_shot, false}};
 
 bool coll_terms_of(const char *algorithm, coll_op op, const coll_place *p, coll_terms *x, const char **why) {
   *x = (coll_terms){.together = false};

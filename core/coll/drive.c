@@ -100,7 +100,7 @@ static void expired(coll_rank *r) { /* under the lock */
   coll_team *t = r->team;
   char text[200], still[80];
   long long ms = (long long)(r->call->deadline_ms ? r->call->deadline_ms : DEADLINE_MS);
-  coll_call_describe(r->call, text, sizeof text);
+  coll_call_describe(t->now ? &t->call : r->call, text, sizeof text);
   if (r->phase == PHASE_JOIN) {
     int32_t missing = t->link ? coll_remote_missing(r) : 0;
     while (!t->link && missing < t->n_ranks - 1 && t->ranks[missing].n_calls >= r->n_calls) missing++;

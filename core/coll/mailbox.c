@@ -209,6 +209,16 @@ static int64_t link_silent(const coll_link *l, int32_t peer) {
 
 static const char *link_path(const coll_link *l, int32_t peer) { return "shared memory"; }
 
+static int32_t link_next_number(const coll_link *l) { return 0; }
+
+/* Its memory is for these ranks; there is none for others. */
+static tsr_status link_split(coll_link *l, const int32_t *members, int32_t n, int32_t number, int64_t deadline_ms,
+                             coll_link **out) {
+  *out = NULL;
+  return st_make(&((box_link *)l)->al, TSR_UNSUPPORTED, ST_WHERE("collective", "split", NULL),
+                 "a link over the caller's memory has its ranks and no others");
+}
+
 static void link_close(coll_link **l) {
   box_link *x = (box_link *)*l;
   tsr_allocator al = x->al;
@@ -217,8 +227,8 @@ static void link_close(coll_link **l) {
 }
 
 tsr_status coll_box_link(const tsr_allocator *al, coll_box *b, int32_t rank, coll_link **out) {
-  static const coll_link_ops ops = {link_write,   link_read,   link_wait, link_stop,
-                                    link_stopped, link_silent, link_path, link_close};
+  static const coll_link_ops ops = {link_write,  link_read, link_wait,        link_stop,  link_stopped,
+                                    link_silent, link_path, link_next_number, link_split, link_close};
   box_link *x = al_new(al, box_link);
   *out = NULL;
   if (!x) return st_oom();

@@ -1,12 +1,11 @@
 /* core/coll/remote.c - see remote.h. Between each two ranks go: what each call asks for (a hello), and, once all are
- * known to ask for the same, messages: a coll_frame and the values of its steps. Both sides know from the schedule what
+ * known to ask for the same, messages: a frame and the values of its steps. Both sides know from the schedule what
  * each message holds (coll_flow), so nothing but bytes is sent. */
 #include "core/coll/remote.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/hash.h"
 #include "core/coll/lane.h"
 
 /* What a rank asks for, as it goes over the link. */
@@ -29,6 +28,7 @@ struct coll_remote {
   hello *hellos; /* by rank */
   int32_t n_missing;
   coll_lane *out, *in; /* by peer */
+  uint64_t *early;     /* by peer: bytes of messages that stand in the lanes before all have agreed */
   arrival *arrivals;
   size_t first, n, cap; /* those that stand open are first..n */
   int32_t *open;        /* by chunk: steps that have not been taken */
@@ -43,7 +43,8 @@ coll_remote *coll_remote_create(coll_team *t) {
   x->hellos = al_zalloc(&t->al, n * sizeof *x->hellos);
   x->out = al_zalloc(&t->al, n * sizeof *x->out);
   x->in = al_zalloc(&t->al, n * sizeof *x->in);
-  if (!x->hellos || !x->out || !x->in) coll_remote_destroy(&x);
+  x->early = al_zalloc(&t->al, n * sizeof *x->early);
+  if (!x->hellos || !x->out || !x->in || !x->early) coll_remote_destroy(&x);
   return x;
 }
 
@@ -71,6 +72,7 @@ void coll_remote_destroy(coll_remote **px) {
   free_lanes(t, x->out), free_lanes(t, x->in);
   drop_arrivals(x);
   if (x->arrivals) al_free_array(&t->al, x->arrivals, x->cap);
+  if (x->early) al_free(&t->al, x->early, (size_t)t->n_ranks * sizeof *x->early, 16);
   if (x->hellos) al_free(&t->al, x->hellos, (size_t)t->n_ranks * sizeof *x->hellos, 16);
   al_delete(&t->al, x);
   *px = NULL;
@@ -143,26 +145,16 @@ bool coll_remote_is_flushed(coll_rank *r) {
 
 /* ---- a call begins ----------------------------------------------------------------------------------------------- */
 
-static uint64_t hash_of(const coll_schedule *s) {
-  uint64_t h = HASH_SEED;
-  for (size_t i = 0; i < s->n_steps; i++) {
-    const coll_step *a = &s->steps[i];
-    h = hash_word(h, (uint64_t)(uint32_t)a->round << 32 | (uint32_t)a->chunk);
-    h = hash_word(h, (uint64_t)(uint32_t)a->src << 32 | (uint32_t)a->dst << 1 | a->reduce);
-  }
-  return h;
-}
-
 static hello hello_of(coll_rank *r) {
   coll_team *t = r->team;
   const coll_call *c = r->call;
   hello h;
   memset(&h, 0, sizeof h);
-  if (!t->now->hash) t->now->hash = hash_of(t->now->schedule);
+  if (!t->now->hash) t->now->hash = coll_schedule_hash(t->now->schedule);
   h.call = r->n_calls, h.steps = t->now->hash, h.count = c->count;
   h.op = (int32_t)c->op, h.dtype = (int32_t)c->dtype, h.redop = (int32_t)c->redop;
   h.root = c->root, h.group = c->group, h.any_order = c->any_order;
-  snprintf(h.algorithm, sizeof h.algorithm, "%s", c->algorithm ? c->algorithm : "direct");
+  snprintf(h.algorithm, sizeof h.algorithm, "%s", c->algorithm ? c->algorithm : "");
   return h;
 }
 
@@ -173,7 +165,7 @@ static coll_call call_of(const hello *h) {
                      .count = h->count,
                      .root = h->root,
                      .group = h->group,
-                     .algorithm = h->algorithm,
+                     .algorithm = *h->algorithm ? h->algorithm : NULL,
                      .any_order = h->any_order != 0};
 }
 
@@ -224,22 +216,6 @@ static bool begin(coll_rank *r) {
   return x->open && coll_rounds_begin(r);
 }
 
-coll_progress coll_remote_join(coll_rank *r) {
-  coll_team *t = r->team;
-  pthread_mutex_lock(&t->lock);
-  coll_progress p = COLL_WAITS;
-  if (!r->arrived) {
-    r->arrived = true;
-    p = say_hello(r);
-  } else if (!t->remote->n_missing && agree(r)) {
-    t->n_calls++;
-    r->phase = PHASE_SEND;
-    p = begin(r) ? COLL_MOVED : COLL_NO_MEMORY;
-  }
-  pthread_mutex_unlock(&t->lock);
-  return p;
-}
-
 int32_t coll_remote_missing(const coll_rank *r) {
   const coll_remote *x = r->team->remote;
   for (int32_t p = 0; p < r->team->n_ranks && x->n_missing; p++)
@@ -282,8 +258,44 @@ static bool post_send(coll_rank *r, const coll_entry *e) {
       coll_value_retain(s->v[k]);
     }
   }
-  t->sent[(size_t)r->rank * (size_t)t->n_ranks + (size_t)e->peer] += head.head.bytes;
+  if (t->n_calls < r->n_calls) t->remote->early[e->peer] += head.head.bytes;
+  else t->sent[(size_t)r->rank * (size_t)t->n_ranks + (size_t)e->peer] += head.head.bytes;
   return true;
+}
+
+/* The messages that a rank sends before it has received any follow its hello at once: they are read by those alone who
+ * know that all agree. */
+static bool send_early(coll_rank *r) {
+  coll_team *t = r->team;
+  const coll_program *p = &t->now->programs.ranks[r->rank];
+  memset(t->remote->early, 0, (size_t)t->n_ranks * sizeof *t->remote->early);
+  for (; r->at < p->n && p->entries[r->at].send; r->at++)
+    if (!post_send(r, &p->entries[r->at])) return false;
+  return true;
+}
+
+static void all_agreed(coll_rank *r) {
+  coll_team *t = r->team;
+  t->n_calls++;
+  for (int32_t p = 0; p < t->n_ranks; p++)
+    t->sent[(size_t)r->rank * (size_t)t->n_ranks + (size_t)p] += t->remote->early[p];
+  r->phase = PHASE_SEND;
+}
+
+coll_progress coll_remote_join(coll_rank *r) {
+  coll_team *t = r->team;
+  pthread_mutex_lock(&t->lock);
+  coll_progress p = COLL_WAITS;
+  if (!r->arrived) {
+    r->arrived = true;
+    p = say_hello(r);
+    if (p == COLL_MOVED && (!begin(r) || !send_early(r))) p = COLL_NO_MEMORY;
+  } else if (!t->remote->n_missing && agree(r)) {
+    all_agreed(r);
+    p = COLL_MOVED;
+  }
+  pthread_mutex_unlock(&t->lock);
+  return p;
 }
 
 /* The i-th value of a step that is received. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "core/base/int_math.h"
 
 static const coll_op_info ops[N_COLL_OPS] = {
@@ -68,6 +69,16 @@ static int by_message(const void *pa, const void *pb) {
 
 void coll_schedule_sort(coll_schedule *s) {
   if (s->n_steps) qsort(s->steps, s->n_steps, sizeof *s->steps, by_message);
+}
+
+uint64_t coll_schedule_hash(const coll_schedule *s) {
+  uint64_t h = HASH_SEED;
+  for (size_t i = 0; i < s->n_steps; i++) {
+    const coll_step *a = &s->steps[i];
+    h = hash_word(h, (uint64_t)(uint32_t)a->round << 32 | (uint32_t)a->chunk);
+    h = hash_word(h, (uint64_t)(uint32_t)a->src << 32 | (uint32_t)a->dst << 1 | a->reduce);
+  }
+  return h;
 }
 
 int32_t coll_default_group(int32_t n) {

@@ -65,6 +65,7 @@ typedef struct coll_request {
   coll_op op;
   int32_t n_ranks, root;
   int32_t group; /* ranks in a group (hierarchical); 0: coll_default_group */
+  const void *user; /* of the row, for its functions */
 } coll_request;
 
 /* One row per algorithm; users hand in rows of their own (coll_set). */
@@ -79,6 +80,7 @@ typedef struct coll_algorithm {
   /* Chunks that go from src to dst, in closed form: what the schedule is held against. NULL (users' rows): not known.
    */
   int64_t (*link)(const coll_request *q, int32_t src, int32_t dst);
+  const void *user; /* of users' rows */
 } coll_algorithm;
 
 /* For generators: appends; without effect where src is dst. */
@@ -88,6 +90,9 @@ int32_t coll_round_end(const coll_schedule *s);
 void coll_schedule_free(coll_schedule **s);
 /* Puts the steps in order of round, src, dst, chunk: those of one round from one rank to another are one message. */
 void coll_schedule_sort(coll_schedule *s);
+
+/* Tells schedules apart whose steps differ. */
+uint64_t coll_schedule_hash(const coll_schedule *s);
 
 /* The largest divisor of n that is at most 8 and not n, or n where there is none but 1. */
 int32_t coll_default_group(int32_t n);

@@ -7,6 +7,7 @@
 
 #include "core/coll/call.h"
 #include "core/coll/check.h"
+#include "core/coll/choose.h"
 #include "core/coll/program.h"
 #include "core/coll/transport.h"
 #include "core/coll/value.h"
@@ -56,6 +57,8 @@ enum { COLL_KEPT = 4 };
 struct coll_team {
   tsr_allocator al;
   const coll_set *more;
+  const coll_choice *choices; /* the caller's, ahead of the library's */
+  size_t n_choices;
   int32_t n_ranks, n_arrived, n_done; /* n_done: ranks that are through with the call */
   int32_t gone;                       /* a rank that makes no more calls; -1: none */
   coll_rank *ranks;

@@ -22,9 +22,9 @@ void coll_team_stop(coll_team *t, tsr_code code, const char *fmt, ...) {
 
 const char *coll_call_describe(const coll_call *c, char *text, size_t n) {
   const coll_op_info *op = coll_op_get(c->op);
-  snprintf(text, n, "%s%s%s of %lld %s by %s", op->name, op->reduces ? " " : "",
+  snprintf(text, n, "%s%s%s of %lld %s%s%s", op->name, op->reduces ? " " : "",
            op->reduces ? coll_redop_name(c->redop) : "", (long long)c->count, tsr_dtype_name(c->dtype),
-           c->algorithm ? c->algorithm : "direct");
+           c->algorithm ? " by " : "", c->algorithm ? c->algorithm : "");
   return text;
 }
 
@@ -109,6 +109,8 @@ void coll_team_leave(coll_team *t, int32_t rank) {
   pthread_mutex_unlock(&t->lock);
 }
 
+int32_t coll_team_size(const coll_team *t) { return t->n_ranks; }
+
 uint64_t coll_team_bytes(const coll_team *t, int32_t src, int32_t dst) {
   return t->sent[(size_t)src * (size_t)t->n_ranks + (size_t)dst];
 }
@@ -116,7 +118,7 @@ uint64_t coll_team_bytes(const coll_team *t, int32_t src, int32_t dst) {
 /* ---- a call begins and ends (under the lock) -------------------------------------------------------------------- */
 
 static bool same_algorithm(const coll_call *a, const coll_call *b) {
-  return !strcmp(a->algorithm ? a->algorithm : "direct", b->algorithm ? b->algorithm : "direct");
+  return !strcmp(a->algorithm ? a->algorithm : "", b->algorithm ? b->algorithm : "");
 }
 
 bool coll_calls_agree(coll_team *t, const coll_call *a, int32_t rank, const coll_call *b) {
@@ -164,8 +166,9 @@ static tsr_status make_room(coll_team *t, const coll_made *m) {
 bool coll_call_prepare(coll_team *t, const coll_call *like) {
   tsr_status st = NULL;
   t->call = *like;
-  const coll_call *c = &t->call;
-  coll_made *m = find_made(t, c, c->algorithm ? c->algorithm : "direct", &st);
+  coll_call *c = &t->call;
+  if (!c->algorithm) c->algorithm = coll_choose(t->choices, t->n_choices, c, t->n_ranks, t->link != NULL);
+  coll_made *m = find_made(t, c, c->algorithm, &st);
   if (!st) {
     m->used = t->n_calls + 1;
     t->now = m;

@@ -33,6 +33,7 @@ TSR_MUST_USE tsr_status coll_run_all(coll_team *t, const coll_call *calls, int32
 
 /* A rank that won't make another call says so: the others don't wait for their deadline. */
 void coll_team_leave(coll_team *t, int32_t rank);
+int32_t coll_team_size(const coll_team *t);
 /* Bytes sent from one rank to another by all calls so far. */
 uint64_t coll_team_bytes(const coll_team *t, int32_t src, int32_t dst);
 #endif

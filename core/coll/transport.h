@@ -24,12 +24,18 @@ typedef struct coll_link_ops {
   int64_t (*silent_ms)(const coll_link *l, int32_t peer);
   /* What the link consists of, for reports: "shared memory", "MPI messages". */
   const char *(*path)(const coll_link *l, int32_t peer);
+  /* A link between some of the ranks, members[0..n) in the new order, the caller's among them. `number` tells links of
+   * the same ranks apart: no less than next_number of any of them, and the same on all. */
+  int32_t (*next_number)(const coll_link *l);
+  tsr_status (*split)(coll_link *l, const int32_t *members, int32_t n, int32_t number, int64_t deadline_ms,
+                      coll_link **out);
   void (*close)(coll_link **l);
 } coll_link_ops;
 
 struct coll_link {
   const coll_link_ops *ops;
   int32_t rank, n_ranks;
+  bool one_thread; /* it may be used by the thread that opened it alone */
 };
 
 /* What a transport is opened with. */

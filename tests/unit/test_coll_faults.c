@@ -156,7 +156,7 @@ static void rank_that_leaves_others_dont_wait(void **state) {
 
 static void calls_that_differ_are_found_before_data_moves(void **state) {
   const struct { coll_call c; const char *says; } other[] = {
-      {{.op = COLL_REDUCE, .dtype = TSR_F32, .count = COUNT}, "rank 2 calls reduce sum of 3000 f32 by direct"},
+      {{.op = COLL_REDUCE, .dtype = TSR_F32, .count = COUNT}, "rank 2 calls reduce sum of 3000 f32"},
       {{.op = COLL_ALL_REDUCE, .dtype = TSR_I32, .count = COUNT}, "rank 2 calls all_reduce sum of 3000 i32"},
       {{.op = COLL_ALL_REDUCE, .dtype = TSR_F32, .count = COUNT - 1}, "rank 2 calls all_reduce sum of 2999 f32"},
       {{.op = COLL_ALL_REDUCE, .dtype = TSR_F32, .redop = COLL_MAX, .count = COUNT}, "rank 2 calls all_reduce max"},

@@ -241,7 +241,7 @@ static void link_calls_that_differ_are_found_before_data_moves(void **state) {
     coll_call c;
     const char *says;
   } other[] = {
-      {{.op = COLL_REDUCE, .dtype = TSR_F32, .count = COUNT}, "rank 2 calls reduce sum of 100 f32 by direct"},
+      {{.op = COLL_REDUCE, .dtype = TSR_F32, .count = COUNT}, "rank 2 calls reduce sum of 100 f32"},
       {{.op = COLL_ALL_REDUCE, .dtype = TSR_I32, .count = COUNT}, "rank 2 calls all_reduce sum of 100 i32"},
       {{.op = COLL_ALL_REDUCE, .dtype = TSR_F32, .count = COUNT - 1}, "rank 2 calls all_reduce sum of 99 f32"},
       {{.op = COLL_ALL_REDUCE, .dtype = TSR_F32, .redop = COLL_MAX, .count = COUNT}, "rank 2 calls all_reduce max"},

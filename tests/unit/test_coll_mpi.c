@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/runtime/transports.h"
+#include "tessera/coll.h"
 #include "tests/support/coll_case.h"
 
 enum { N = 4, COUNT = 3000, DEADLINE = 300, LATE = 1000, STOPS = 12 };
@@ -178,8 +179,47 @@ static void mismatch(rank *k) {
   tsr_status_free(st);
 }
 
+/* The public interface: calls that are started, teams out of the team, twice over. */
+static void api(void) {
+  enum { CALLS = 6, ELEMENTS = 50000 };
+  static float in[CALLS][ELEMENTS], out[CALLS][ELEMENTS];
+  tsr_team *team, *sub = NULL, *pair = NULL;
+  tsr_pending *p[CALLS];
+  int me, at = -1, ok = 0;
+  tsr_status st = tsr_team_create(&(tsr_team_desc){.transport = "mpi", .n_ranks = N}, &team);
+  if (st) return note(0, "wrong", tsr_status_message(st));
+  me = tsr_team_rank(team);
+  for (int k = 0; k < CALLS && !st; k++) {
+    for (int i = 0; i < ELEMENTS; i++) in[k][i] = (float)(me + k);
+    st = tsr_team_start(
+        team, me,
+        &(tsr_coll){.op = TSR_COLL_ALL_REDUCE, .dtype = TSR_F32, .count = ELEMENTS, .in = in[k], .out = out[k]}, &p[k]);
+  }
+  for (int k = 0; k < CALLS && !st; k++) {
+    st = tsr_pending_wait(&p[k]);
+    for (int i = 0; i < ELEMENTS; i++) ok += out[k][i] == (float)(N * (N - 1) / 2 + N * k);
+  }
+  if (ok != CALLS * ELEMENTS) note(me, "wrong", "sums of calls that were started");
+  /* odd and even ranks backwards; then pairs of one. */
+  if (!st) st = tsr_team_split(team, me, me % 2, -me, &sub, &at);
+  if (!st && (tsr_team_size(sub) != N / 2 || tsr_team_rank(sub) != at || at != (me < N / 2)))
+    note(me, "wrong", "a split");
+  int64_t mine = me, sum = 0;
+  if (!st)
+    st = tsr_team_run(sub, at,
+                      &(tsr_coll){.op = TSR_COLL_ALL_REDUCE, .dtype = TSR_I64, .count = 1, .in = &mine, .out = &sum});
+  if (!st && sum != (me % 2 ? 4 : 2)) note(me, "wrong", "a sum of a split");
+  if (!st) st = tsr_team_split(sub, at, at ? -1 : 0, 0, &pair, &at);
+  if (!st && (pair != NULL) != (me >= N / 2)) note(me, "wrong", "a split of a split");
+  if (!st) st = tsr_team_run(team, me, &(tsr_coll){.op = TSR_COLL_BARRIER});
+  if (st) note(me, "wrong", tsr_status_message(st));
+  else note(me, "api", tsr_team_path(team, (me + 1) % N));
+  tsr_team_destroy(&pair), tsr_team_destroy(&sub), tsr_team_destroy(&team);
+}
+
 static int rank_main(const char *what) {
   rank k = {.me = 0};
+  if (!strcmp(what, "api")) return api(), 0;
   if (!open_team(&k)) return 1;
   if (!k.me) note(0, "path", k.team ? "open" : "none");
   if (!strcmp(what, "results")) results(&k), bits(&k);
@@ -280,6 +320,11 @@ int main(int argc, char **argv) {
     expect(!rc && !strstr(said, "wrong") && count_lines(said, "cases", "") == N &&
                count_lines(said, "same", "") == 4 * N,
            shared ? "results, shared memory" : "results, messages", said);
+  }
+  for (int shared = 0; shared < 2; shared++) {
+    int rc = start(argv[0], "api", shared, said, sizeof said);
+    const char *path = shared ? "shared memory" : "MPI messages";
+    expect(!rc && !strstr(said, "wrong") && count_lines(said, "api", path) == N, "the public interface", said);
   }
   faults(argv[0], said, sizeof said);
   return wrong != 0;

@@ -165,7 +165,7 @@ static void choice_depends_on_size_and_is_explained(void **state) {
     assert_true(large.all[i].refused ? strlen(large.all[i].refused) > 10 : large.all[i].us >= large.us);
     assert_true(!large.all[i].refused == (large.all[i].us > 0));
   }
-  assert_int_equal(large.n, 7);
+  assert_int_equal(large.n, 8);
 }
 
 static void thousand_plans_up_to_16384_ranks(void **state) {
@@ -204,7 +204,7 @@ static void users_algorithm_is_simulated(void **state) {
   assert_true(p.us > 2 * 7e9 / 370e3); /* seven vectors into rank 0, and out of it */
   assert_null(coll_plan_make(&t, &set, COLL_ALL_REDUCE, 8, 1e9, NULL, &p));
   assert_string_not_equal(p.algorithm, "by_first");
-  assert_int_equal(p.n, 8);
+  assert_int_equal(p.n, 9);
 }
 
 static void topology_file_is_read_or_refused(void **state) {

@@ -14,7 +14,7 @@ struct mpi_comm {
   MPI_Request *requests; /* MPI_REQUEST_NULL: free */
 };
 
-static int in_disorder, started;
+static int pending, lost;
 
 static int failed(int rc, const char *what, char *why) {
   char text[MPI_MAX_ERROR_STRING] = "";
@@ -28,7 +28,7 @@ static int failed(int rc, const char *what, char *why) {
 static void end(void) {
   int finalized = 1;
   MPI_Finalized(&finalized);
-  if (!finalized && !in_disorder) MPI_Finalize();
+  if (!finalized && !pending && !lost) MPI_Finalize();
 }
 
 static int start(char *why) {
@@ -37,7 +37,6 @@ static int start(char *why) {
   if (over) return snprintf(why, MPI_WHY, "MPI was ended in this process, and can't be started again"), -1;
   if (is) return 0;
   if (failed(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level), "MPI_Init_thread", why)) return -1;
-  started = 1;
   atexit(end);
   return 0;
 }
@@ -68,6 +67,9 @@ static int ready(mpi_comm *c, char *why) {
   if (failed(MPI_Test(&c->dup, &done, MPI_STATUS_IGNORE), "MPI_Comm_idup", why)) return -1;
   if (!done) return 0;
   c->dup = MPI_REQUEST_NULL;
+  int all = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &all);
+  if (c->size == all) lost = 0;
   return failed(MPI_Comm_set_errhandler(c->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler", why) ? -1 : 1;
 }
 
@@ -130,13 +132,14 @@ static void cancel(mpi_comm *c, int request) {
   if (c->requests[request] != MPI_REQUEST_NULL) MPI_Cancel(&c->requests[request]);
 }
 
-static void close_comm(mpi_comm **pc, int orderly) {
+static void close_comm(mpi_comm **pc, int how) {
   mpi_comm *c = *pc;
   int over = 1;
   *pc = NULL;
   MPI_Finalized(&over);
-  if (!orderly) in_disorder = 1;
-  if (!orderly || over || c->dup != MPI_REQUEST_NULL) return;
+  if (how != MPI_ORDERLY) lost = 1;
+  if (how == MPI_PENDING) pending = 1;
+  if (how != MPI_ORDERLY || over || c->dup != MPI_REQUEST_NULL) return;
   MPI_Comm_free(&c->comm);
   free(c->requests);
   free(c);

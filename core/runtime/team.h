@@ -1,0 +1,47 @@
+/* core/runtime/team.h - a team as tessera/coll.h has it. */
+#ifndef CORE_RUNTIME_TEAM_H
+#define CORE_RUNTIME_TEAM_H
+#include <pthread.h>
+
+#include "core/coll/team.h"
+#include "tessera/coll.h"
+
+enum { TEAM_ALGORITHMS = 16, TEAM_NAME = 48 };
+
+/* Calls of a rank that were started, worked off in order by a thread of its own. */
+typedef struct team_queue {
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  pthread_t thread;
+  bool driven, ends; /* driven: somebody works on the first one */
+  tsr_team *team;
+  int32_t rank;
+  tsr_pending *first, *last; /* not done */
+} team_queue;
+
+struct tsr_team {
+  tsr_allocator al;
+  coll_team *team;
+  const coll_transport *transport;
+  coll_link *link; /* the team's; NULL: local */
+  int64_t deadline_ms;
+  coll_set more;
+  coll_algorithm rows[TEAM_ALGORITHMS];
+  tsr_coll_algorithm users[TEAM_ALGORITHMS];
+  char names[TEAM_ALGORITHMS][TEAM_NAME];
+  pthread_mutex_t lock; /* of what follows */
+  int32_t owners;
+  team_queue **queues;  /* by rank; NULL: none was started */
+};
+
+/* A team around a link (NULL: n ranks of this process), which is taken over. */
+TSR_MUST_USE tsr_status team_make(const tsr_allocator *al, const coll_transport *t, coll_link *link, int32_t n,
+                                  int64_t deadline_ms, tsr_team **out);
+/* The public call as the executor has it; false with a sentence. */
+bool team_call(const tsr_team *t, const tsr_coll *c, coll_call *out, const char **why);
+TSR_MUST_USE tsr_status team_bad(const tsr_team *t, const char *function, const char *why);
+bool team_has_rank(const tsr_team *t, int rank);
+void team_queues_end(tsr_team *t);
+/* The rank's queue if something was ever started; NULL: none. */
+team_queue *team_queue_of(tsr_team *t, int32_t rank);
+#endif
