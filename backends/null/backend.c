@@ -46,6 +46,8 @@ static void plain_caps(tsr_caps *c, tsr_dialect dialect) {
                   .f8 = true,
                   .i8 = true,
                   .i16 = true,
+                  .storage16 = true,
+                  .storage8 = true,
                   .i64 = true,
                   .subgroup_shuffle = true,
                   .subgroup_arithmetic = true};

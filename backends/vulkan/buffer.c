@@ -49,12 +49,13 @@ static tsr_status too_large(const be_device *d, size_t bytes) {
 /* `size` bytes as VkBuffers of at most the driver's largest. What they ask of memory, all together, in *req. */
 static tsr_status make_pieces(be_device *d, be_buffer *b, size_t size, VkMemoryRequirements *req) {
   VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
-                             .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT};
+                             .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT | (d->features.bda ? VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT : 0)};
   *req = (VkMemoryRequirements){.memoryTypeBits = UINT32_MAX};
   b->piece = size;
   if (d->limits.max_buffer && size > d->limits.max_buffer)
     b->piece = d->limits.max_buffer / VK_PIECE_ALIGN * VK_PIECE_ALIGN;
-  if (!b->piece || size > b->piece * VK_MAX_PIECES) return too_large(d, b->bytes);
+  int most = d->features.bda ? VK_MAX_PIECES : 1;
+  if (!b->piece || size > b->piece * (size_t)most) return too_large(d, b->bytes);
   for (size_t at = 0; at < size; at += b->piece) {
     VkMemoryRequirements one;
     VkBuffer vk;
@@ -71,30 +72,37 @@ static tsr_status make_pieces(be_device *d, be_buffer *b, size_t size, VkMemoryR
   return NULL;
 }
 
+/* Where a VkBuffer is; without addresses a number of its own, which its bytes count from. */
+static VkDeviceAddress address_of(be_device *d, VkBuffer vk) {
+  VkBufferDeviceAddressInfo where = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = vk};
+  return d->features.bda ? d->fn.vkGetBufferDeviceAddress(d->vk, &where)
+                         : (VkDeviceAddress)(atomic_fetch_add(&d->n_buffers, 1) + 1) << 40;
+}
+
 /* Binds the pieces; false in *follow where an address does not go on from the one before. */
 static tsr_status bind_pieces(be_device *d, be_buffer *b, bool *follow) {
   *follow = true;
   for (int i = 0; i < b->n_pieces; i++) {
-    VkBufferDeviceAddressInfo where = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = b->vk[i]};
     VK_TRY(d, d->fn.vkBindBufferMemory(d->vk, b->vk[i], b->memory, (VkDeviceSize)i * b->piece));
-    VkDeviceAddress address = d->fn.vkGetBufferDeviceAddress(d->vk, &where);
+    VkDeviceAddress address = address_of(d, b->vk[i]);
     if (!i) b->address = address;
     *follow &= address == b->address + (VkDeviceSize)i * b->piece;
   }
   return NULL;
 }
 
-static tsr_status allocate(be_device *d, be_buffer *b, size_t size, be_memory kind) {
+tsr_status vk_buffer_allocate(be_device *d, be_buffer *b, size_t size, be_memory kind) {
   VkMemoryRequirements req;
   bool follow;
   TSR_TRY(make_pieces(d, b, size, &req));
+  b->whole = size;
   int type = choose_type(d, req.memoryTypeBits, kind);
   if (type < 0)
     return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("vulkan", "buffer", NULL), "no suitable memory type");
   VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
                                      .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
   VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-                               .pNext = &flags,
+                               .pNext = d->features.bda ? &flags : NULL,
                                .allocationSize = req.size,
                                .memoryTypeIndex = (uint32_t)type};
   VkResult r =
@@ -124,7 +132,9 @@ tsr_status vk_buffer_create(be_device *d, size_t bytes, be_memory kind, be_buffe
   b->d = d;
   b->bytes = bytes;
   atomic_fetch_add(&d->n_live, 1);
-  tsr_status st = allocate(d, b, size, kind);
+  bool taken;
+  tsr_status st = vk_heap_take(d, b, size - slack, kind, &taken);
+  if (!st && !taken) st = vk_buffer_allocate(d, b, size, kind);
   if (st) vk_buffer_destroy(b);
   else *out = b;
   return st;
@@ -136,6 +146,10 @@ tsr_status vk_buffer_import(be_device *d, const void *desc, size_t bytes, be_buf
   if (!v || !v->buffer || v->offset % 16)
     return st_make(d->env->al, TSR_INVALID_ARGUMENT, ST_WHERE("vulkan", "buffer import", NULL),
                    "needs a VkBuffer and an offset that is a multiple of 16");
+  bool by_words = !d->features.bda || !d->features.storage8 || !d->features.storage16;
+  if (by_words && bytes % 4)
+    return st_make(d->env->al, TSR_INVALID_ARGUMENT, ST_WHERE("vulkan", "buffer import", NULL),
+                   "%zu bytes; this device accesses buffers by words of 4", bytes);
   be_buffer *b = al_new(d->env->al, be_buffer);
   if (!b) return st_oom();
   b->d = d;
@@ -145,8 +159,7 @@ tsr_status vk_buffer_import(be_device *d, const void *desc, size_t bytes, be_buf
   b->piece = SIZE_MAX;
   b->offset = (size_t)v->offset;
   b->host = v->host;
-  VkBufferDeviceAddressInfo where = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = b->vk[0]};
-  b->address = d->fn.vkGetBufferDeviceAddress(d->vk, &where) + v->offset;
+  b->address = address_of(d, b->vk[0]) + v->offset;
   b->imported = true;
   atomic_fetch_add(&d->n_live, 1);
   *out = b;
@@ -168,7 +181,8 @@ void vk_buffer_destroy(be_buffer *b) {
   if (!b) return;
   be_device *d = b->d;
   wait_if_lost(d);
-  for (int i = 0; i < b->n_pieces && !b->imported; i++) d->fn.vkDestroyBuffer(d->vk, b->vk[i], NULL);
+  if (b->chunk) vk_heap_give(b);
+  for (int i = 0; i < b->n_pieces && !b->imported && !b->chunk; i++) d->fn.vkDestroyBuffer(d->vk, b->vk[i], NULL);
   if (b->memory) d->fn.vkFreeMemory(d->vk, b->memory, NULL);
   atomic_fetch_sub(&d->n_live, 1);
   al_delete(d->env->al, b);

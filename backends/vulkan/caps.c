@@ -6,6 +6,7 @@
 
 #include "backends/vulkan/reported.h"
 #include "core/base/hash.h"
+#include "core/emit/spirv/spirv.h"
 
 typedef struct ext_list { const char *const *names; VkExtensionProperties *props; uint32_t n; } ext_list;
 
@@ -60,11 +61,6 @@ static void read_features(const be_instance *in, VkPhysicalDevice p, const ext_l
   vk_hide_features(f);
 }
 
-/* What nothing takes the place of. */
-static const char *missing(const vk_all_features *f) {
-  return !f->v12.bufferDeviceAddress ? "bufferDeviceAddress" : NULL;
-}
-
 static void summarise(const vk_all_features *f, vk_features *o) {
   *o = (vk_features){
       .coopmat = f->matrix.cooperativeMatrix, .bfloat16 = f->bf16.shaderBFloat16Type && f->bf16.shaderBFloat16CooperativeMatrix,
@@ -76,7 +72,7 @@ static void summarise(const vk_all_features *f, vk_features *o) {
       .i8 = f->v12.shaderInt8, .f16 = f->v12.shaderFloat16, .storage8 = f->v12.storageBuffer8BitAccess, .storage16 = f->v11.storageBuffer16BitAccess, .subgroup_types = f->v12.shaderSubgroupExtendedTypes,
       .subgroup_size_control = f->v13.subgroupSizeControl, .full_subgroups = f->v13.computeFullSubgroups, .scalar_layout = f->v12.scalarBlockLayout,
       .statistics = f->executable.pipelineExecutableInfo, .clock = f->clock.shaderDeviceClock,
-      .timeline = f->v12.timelineSemaphore, .sync2 = f->v13.synchronization2, .maintenance4 = f->v13.maintenance4,
+      .bda = f->v12.bufferDeviceAddress, .timeline = f->v12.timelineSemaphore, .sync2 = f->v13.synchronization2, .maintenance4 = f->v13.maintenance4,
       .memory_model = f->v12.vulkanMemoryModel};
   o->coopmat &= o->memory_model; /* as the emitter writes their accesses */
   o->nv2 = o->coopmat && (o->nv2_workgroup || o->nv2_reduce || o->nv2_convert || o->nv2_per_element || o->nv2_tensor);
@@ -102,12 +98,12 @@ static tsr_dtype component(VkComponentTypeKHR t) {
 static bool usable(const vk_features *f, tsr_dtype t) {
   switch (t) {
   case TSR_DTYPE_NONE: return false;
-  case TSR_BF16: return f->bfloat16;
+  case TSR_BF16: return f->bfloat16 && f->i16 && f->storage16;
   case TSR_F8E4M3:
-  case TSR_F8E5M2: return f->float8;
-  case TSR_F16: return f->f16;
+  case TSR_F8E5M2: return f->float8 && f->i8 && f->storage8;
+  case TSR_F16: return f->f16 && f->storage16;
   case TSR_I8:
-  case TSR_U8: return f->i8;
+  case TSR_U8: return f->i8 && f->storage8;
   default: return true;
   }
 }
@@ -208,6 +204,12 @@ static void fill_limits(VkPhysicalDevice p, const vk_all_properties *q, vk_limit
   *l = (vk_limits){.timestamp_period = m->timestampPeriod, .software = type == VK_PHYSICAL_DEVICE_TYPE_CPU,
                    .unified = type == VK_PHYSICAL_DEVICE_TYPE_CPU || type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU,
                    .max_buffer = q->v13.maxBufferSize, .max_allocation = q->v11.maxMemoryAllocationSize};
+  uint32_t n = m->maxPerStageDescriptorStorageBuffers;
+  if (n > m->maxDescriptorSetStorageBuffers) n = m->maxDescriptorSetStorageBuffers;
+  if (n > m->maxPerStageResources) n = m->maxPerStageResources;
+  l->n_bindings = n < EMIT_SPIRV_MAX_BINDINGS ? n : EMIT_SPIRV_MAX_BINDINGS;
+  l->max_range = m->maxStorageBufferRange / 4 * 4;
+  l->range_alignment = m->minStorageBufferOffsetAlignment ? m->minStorageBufferOffsetAlignment : 1;
   l->sized_compute = q->v13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT;
   l->max_subgroups = q->v13.maxComputeWorkgroupSubgroups;
   for (int i = 0; i < 3; i++) l->max_groups[i] = m->maxComputeWorkGroupCount[i];
@@ -259,11 +261,13 @@ static void fill_caps(const be_instance *in, VkPhysicalDevice p, const vk_all_pr
                   .alignment = 256,
                   .vector_bytes = 16,
                   .f64 = f->f64,
-                  .f16 = f->f16 && f->storage16,
+                  .f16 = f->f16,
                   .bf16 = f->bfloat16,
                   .f8 = f->float8,
-                  .i8 = f->i8 && f->storage8,
-                  .i16 = f->i16 && f->storage16,
+                  .i8 = f->i8,
+                  .i16 = f->i16,
+                  .storage16 = f->storage16,
+                  .storage8 = f->storage8,
                   .i64 = f->i64,
                   .glsl_memory_model = !f->memory_model,
                   .atomics = true,
@@ -275,6 +279,7 @@ static void fill_caps(const be_instance *in, VkPhysicalDevice p, const vk_all_pr
                   .coopmat2_reduce = f->nv2_reduce,
                   .coopmat2_convert = f->nv2_convert,
                   .full_subgroups = f->full_subgroups && f->subgroup_size_control,
+                  .descriptors = !f->bda,
                   .shared_layout = f->explicit_layout,
                   .coopmat2_max_dim = (int)q->nv2.cooperativeMatrixFlexibleDimensionsMaxDimension,
                   .coopmat2_shared_bytes = q->nv2.cooperativeMatrixWorkgroupScopeReservedSharedMemory};
@@ -345,12 +350,9 @@ tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import
   summarise(&have, f);
   read_properties(in, p, f, &q);
   vk_did(&in->probe, &id, "properties", "ok");
-  if (missing(&have))
-    return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", q.base.properties.deviceName, NULL), "%s lacks %s",
-                   q.base.properties.deviceName, missing(&have));
   fill_limits(p, &q, l);
   l->id = id;
-  f->clock &= l->software && f->i64 && f->memory_model; /* clock.c; a GPU's timestamps cost little */
+  f->clock &= l->software && f->i64 && f->memory_model && f->bda; /* clock.c; a GPU's timestamps cost little */
   vk_say_lacking(&have, &q, f->explicit_layout, info->fallbacks, sizeof info->fallbacks);
   fill_caps(in, p, &q, f, &info->caps);
   char why[128];

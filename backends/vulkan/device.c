@@ -59,7 +59,7 @@ static VkResult create_device(be_device *d) {
                                           .shaderInt8 = f->i8,
                                           .shaderFloat16 = f->f16,
                                           .shaderSubgroupExtendedTypes = f->subgroup_types,
-                                          .bufferDeviceAddress = VK_TRUE,
+                                          .bufferDeviceAddress = f->bda,
                                           .timelineSemaphore = f->timeline,
                                           .vulkanMemoryModel = f->memory_model,
                                           .scalarBlockLayout = f->scalar_layout};
@@ -163,7 +163,10 @@ static tsr_status open_imported(be_device *d, be_instance *in, const tsr_vulkan_
 
 static tsr_status make_layout(be_device *d) {
   VkPushConstantRange push = {VK_SHADER_STAGE_COMPUTE_BIT, 0, VK_PUSH_BYTES};
+  if (!d->features.bda) TSR_TRY(vk_set_layout_create(d, &d->set_layout));
   VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                     .setLayoutCount = d->set_layout != VK_NULL_HANDLE,
+                                     .pSetLayouts = &d->set_layout,
                                      .pushConstantRangeCount = 1,
                                      .pPushConstantRanges = &push};
   return vk_status(d, d->fn.vkCreatePipelineLayout(d->vk, &info, NULL, &d->layout), "vkCreatePipelineLayout");
@@ -188,6 +191,8 @@ tsr_status vk_device_open(be_instance *in, int index, const be_import *import, b
   d->env = in->env;
   pthread_mutex_init(&d->mutex, NULL);
   pthread_mutex_init(&d->clock.mutex, NULL);
+  pthread_mutex_init(&d->heap.mutex, NULL);
+  atomic_init(&d->n_buffers, 0);
   atomic_init(&d->lost, false);
   atomic_init(&d->n_live, 0);
   atomic_init(&d->n_compiling, 0);
@@ -227,9 +232,11 @@ void vk_device_close(be_device *d) {
     vk_timelines_destroy(d);
     vk_module_destroy(d->clock.kernel);
     if (d->layout) d->fn.vkDestroyPipelineLayout(d->vk, d->layout, NULL);
+    if (d->set_layout) d->fn.vkDestroyDescriptorSetLayout(d->vk, d->set_layout, NULL);
     if (d->owned) d->fn.vkDestroyDevice(d->vk, NULL);
   }
   pthread_mutex_destroy(&d->clock.mutex);
+  pthread_mutex_destroy(&d->heap.mutex);
   pthread_mutex_destroy(&d->mutex);
   al_delete(d->env->al, d);
 }

@@ -5,6 +5,8 @@
 
 #include "backends/vulkan/vk.h"
 #include "core/base/clock.h"
+#include "core/emit/spirv/enum.h"
+#include "core/emit/spirv/spirv.h"
 
 enum { MAX_COMPILERS = 16 };
 
@@ -53,6 +55,7 @@ void vk_module_destroy(be_module *m) {
   if (!m || atomic_fetch_sub(&m->refs, 1) > 1) return;
   be_device *d = m->d;
   arena *a = m->a;
+  for (int i = 0; i < m->n_kernels; i++) vk_variants_destroy(d, &m->kernels[i]);
   for (int i = 0; i < m->n_kernels; i++)
     if (m->kernels[i].pipeline) d->fn.vkDestroyPipeline(d->vk, m->kernels[i].pipeline, NULL);
   pthread_mutex_destroy(&m->mutex);
@@ -61,11 +64,30 @@ void vk_module_destroy(be_module *m) {
   al_delete(d->env->al, m);
 }
 
-static VkResult make_pipeline(be_device *d, const vk_kernel *k, VkPipeline *out) {
-  VkShaderModuleCreateInfo code = {
-      .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = 4 * k->n_words, .pCode = k->words};
+/* The kernel's words with other bindings. */
+static uint32_t *rebound(be_device *d, const vk_kernel *k, const uint8_t *binding) {
+  uint32_t *w = al_alloc(d->env->al, 4 * k->n_words, 16);
+  if (!w) return NULL;
+  memcpy(w, k->words, 4 * k->n_words);
+  for (size_t i = 5; i < k->n_words && w[i] >> 16; i += w[i] >> 16)
+    if ((w[i] & 0xffff) == OpDecorate && w[i + 2] == DecBinding) w[i + 3] = binding[w[i + 3]];
+  return w;
+}
+
+static VkResult make_shader(be_device *d, const vk_kernel *k, const uint8_t *binding, VkShaderModule *out) {
+  uint32_t *other = binding ? rebound(d, k, binding) : NULL;
+  if (binding && !other) return VK_ERROR_OUT_OF_HOST_MEMORY;
+  VkShaderModuleCreateInfo code = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+                                   .codeSize = 4 * k->n_words,
+                                   .pCode = other ? other : k->words};
+  VkResult r = d->fn.vkCreateShaderModule(d->vk, &code, NULL, out);
+  if (other) al_free(d->env->al, other, 4 * k->n_words, 16);
+  return r;
+}
+
+VkResult vk_make_pipeline(be_device *d, const vk_kernel *k, const uint8_t *binding, VkPipeline *out) {
   VkShaderModule module;
-  VkResult r = d->fn.vkCreateShaderModule(d->vk, &code, NULL, &module);
+  VkResult r = make_shader(d, k, binding, &module);
   if (r != VK_SUCCESS) return r;
   int threads = k->desc.block[0] * k->desc.block[1] * k->desc.block[2];
   VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {
@@ -144,7 +166,9 @@ static VkResult make_one(be_device *d, const vk_need *w) {
   pthread_mutex_unlock(&w->m->mutex);
   if (made) return VK_SUCCESS;
   VkPipeline p = VK_NULL_HANDLE;
-  VkResult r = make_pipeline(d, k, &p);
+  static const uint8_t all_in_one[EMIT_SPIRV_MAX_BINDINGS];
+  bool shared = !d->features.bda && (uint32_t)k->desc.n_args > d->limits.n_bindings;
+  VkResult r = vk_make_pipeline(d, k, shared ? all_in_one : NULL, &p);
   if (r != VK_SUCCESS) return r;
   pthread_mutex_lock(&w->m->mutex);
   if (k->pipeline) d->fn.vkDestroyPipeline(d->vk, p, NULL); /* another thread was first */

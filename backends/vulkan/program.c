@@ -20,6 +20,7 @@ typedef struct recording {
   VkDeviceAddress *key; /* binding addresses it was recorded for */
   bool valid;
   be_buffer *tables;    /* argument tables of launches with many arguments */
+  vk_sets sets;         /* without buffer addresses */
   vk_timeline *used; /* last use; NULL: none, or waited for */
   uint64_t value, age;
 } recording;
@@ -37,9 +38,12 @@ struct be_program {
   bool by_clock;                        /* what the timed recording does */
   double timed_ns;                      /* how long the last timed run took; 0: none yet */
   VkDeviceAddress *now;
+  const be_range *ranges; /* the same as given, during a run */
   uint64_t uses;
   pthread_mutex_t mutex;
 };
+
+static bool has_table(const be_device *d, int n_args) { return d->features.bda && n_args > EMIT_SPIRV_MAX_PUSH; }
 
 tsr_status vk_program_create(be_device *d, const be_program_desc *desc, be_program **out) {
   *out = NULL;
@@ -67,7 +71,7 @@ tsr_status vk_program_create(be_device *d, const be_program_desc *desc, be_progr
     l->bindings = arena_dup(&p->a, l->bindings, sizeof(int) * (size_t)n_args);
     l->waits = arena_dup(&p->a, l->waits ? l->waits : &i, sizeof(int) * (size_t)l->n_waits);
     ok = l->bindings && l->waits;
-    if (n_args > EMIT_SPIRV_MAX_PUSH) p->table_bytes += 8 * (size_t)n_args;
+    if (has_table(d, n_args)) p->table_bytes += 8 * (size_t)n_args;
   }
   tsr_status st = ok ? vk_pipelines(d, needs, n_needs) : st_oom();
   if (st) vk_program_destroy(p);
@@ -82,6 +86,7 @@ void vk_program_destroy(be_program *p) {
     recording *r = &p->recordings[i];
     vk_drain(d, r->used, r->value);
     if (r->pool) d->fn.vkDestroyCommandPool(d->vk, r->pool, NULL);
+    if (r->sets.pool) d->fn.vkDestroyDescriptorPool(d->vk, r->sets.pool, NULL);
     vk_buffer_destroy(r->tables);
     al_free_array(d->env->al, r->cmds, (size_t)r->cap_cmds);
   }
@@ -101,6 +106,8 @@ typedef struct recorder {
   VkCommandBuffer cmd;
   double budget_ns, used_ns;
   VkDeviceSize table_at;
+  const be_launch *bound_for; /* that `bound` is of */
+  vk_bound bound;
   bool timed; /* all in one command buffer, a barrier between any two launches */
 } recorder;
 
@@ -146,18 +153,30 @@ static tsr_status next_buffer(recorder *c) {
   return open_buffer(c);
 }
 
-static void bind(recorder *c, const be_launch *l, const vk_kernel *k) {
+static tsr_status bind_descriptors(recorder *c, const be_launch *l, int n_args) {
+  be_device *d = c->p->d;
+  if (c->bound_for != l) TSR_TRY(vk_bind_buffers(d, &c->r->sets, l, c->p->ranges, &c->bound));
+  c->bound_for = l;
+  d->fn.vkCmdBindPipeline(c->cmd, VK_PIPELINE_BIND_POINT_COMPUTE, c->bound.pipeline);
+  d->fn.vkCmdBindDescriptorSets(c->cmd, VK_PIPELINE_BIND_POINT_COMPUTE, d->layout, 0, 1, &c->bound.set, 0, NULL);
+  d->fn.vkCmdPushConstants(c->cmd, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 4 * (uint32_t)n_args, c->bound.start);
+  return NULL;
+}
+
+static tsr_status bind(recorder *c, const be_launch *l, const vk_kernel *k) {
   be_device *d = c->p->d;
   VkDeviceAddress args[EMIT_SPIRV_MAX_PUSH];
   int n = k->desc.n_args;
+  if (!d->features.bda && n) return bind_descriptors(c, l, n);
   d->fn.vkCmdBindPipeline(c->cmd, VK_PIPELINE_BIND_POINT_COMPUTE, l->module->kernels[k->twin].pipeline);
-  if (n > EMIT_SPIRV_MAX_PUSH) {
+  if (has_table(d, n)) {
     args[0] = c->r->tables->address + c->table_at;
     n = 1;
   } else {
     for (int i = 0; i < n; i++) args[i] = c->p->now[l->bindings[i]];
   }
   if (n) d->fn.vkCmdPushConstants(c->cmd, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 8 * (uint32_t)n, args);
+  return NULL;
 }
 
 /* Dispatches the grid in slabs along its outermost long axis: as many blocks as the limits and the budget allow at
@@ -182,7 +201,7 @@ static tsr_status dispatch(recorder *c, const be_launch *l, const vk_kernel *k) 
       for (int64_t x = 0; x < g[0]; x += cut[0]) {
         if (c->used_ns > 0 && c->used_ns + slab_ns > c->budget_ns && !c->timed) {
           TSR_TRY(next_buffer(c));
-          bind(c, l, k);
+          TSR_TRY(bind(c, l, k));
         }
         c->used_ns += slab_ns;
         uint32_t base[3] = {(uint32_t)x, (uint32_t)y, (uint32_t)z}, zero[3] = {0}, *from = rebased ? zero : base;
@@ -232,13 +251,13 @@ static tsr_status record_launches(recorder *c) {
     }
     if (is_empty(l)) continue;
     if (c->timed) stamp(c, 2 * i);
-    bind(c, l, k);
+    TSR_TRY(bind(c, l, k));
     TSR_TRY(dispatch(c, l, k));
     if (c->timed) stamp(c, 2 * i + 1);
     if (c->timed && p->by_clock) read_clock(c, i + 1);
     if (c->r->n_cmds != before)
       fenced = i; /* a new command buffer began with a barrier: only this launch may still run */
-    if (k->desc.n_args > EMIT_SPIRV_MAX_PUSH) c->table_at += 8 * (VkDeviceSize)k->desc.n_args;
+    if (has_table(p->d, k->desc.n_args)) c->table_at += 8 * (VkDeviceSize)k->desc.n_args;
   }
   return NULL;
 }
@@ -251,7 +270,7 @@ static tsr_status fill_tables(be_program *p, recording *r) {
   for (int i = 0; i < p->n_launches; i++) {
     const be_launch *l = &p->launches[i];
     int n = l->module->kernels[l->kernel].desc.n_args;
-    for (int a = 0; n > EMIT_SPIRV_MAX_PUSH && !is_empty(l) && a < n; a++) *t++ = p->now[l->bindings[a]];
+    for (int a = 0; has_table(p->d, n) && !is_empty(l) && a < n; a++) *t++ = p->now[l->bindings[a]];
   }
   return NULL;
 }
@@ -274,6 +293,7 @@ static tsr_status record(be_program *p, be_stream *s, recording *r, bool timed) 
   }
   r->n_cmds = 0;
   TSR_TRY(fill_tables(p, r));
+  TSR_TRY(vk_sets_reset(d, &r->sets, p->n_launches));
   recorder c = {.p = p, .r = r, .s = s, .budget_ns = 1e6 * (double)knob_int("TSR_SUBMIT_MS"), .timed = timed};
   TSR_TRY(open_buffer(&c));
   if (timed && !p->by_clock) d->fn.vkCmdResetQueryPool(c.cmd, p->queries, 0, 2 * (uint32_t)p->n_launches);
@@ -394,6 +414,7 @@ tsr_status vk_program_run(be_stream *s, be_program *p, const be_range *bindings,
   if (atomic_load(&d->lost)) return vk_lost_status(d);
   if (!p->n_launches) return NULL;
   pthread_mutex_lock(&p->mutex);
+  p->ranges = bindings;
   for (int i = 0; i < p->n_bindings; i++)
     p->now[i] = bindings[i].buffer ? bindings[i].buffer->address + bindings[i].offset : 0;
   recording *r = NULL;

@@ -3,7 +3,8 @@
  * One device = one VkDevice and one queue. A stream = a timeline (a semaphore, or fences) with its own command pool;
  * every submission signals the next value. All streams of a device share the queue, so order inside a stream is
  * submission order plus a barrier at the head of each submission; order between streams is by timeline waits, without
- * semaphores by those barriers too. Buffers are known to kernels by their 64-bit addresses. */
+ * semaphores by those barriers too. Buffers are known to kernels by their 64-bit addresses or,
+ * without bufferDeviceAddress, by descriptors (descriptors.c). */
 #ifndef BACKENDS_VULKAN_VK_H
 #define BACKENDS_VULKAN_VK_H
 #define VK_NO_PROTOTYPES
@@ -49,7 +50,7 @@ typedef struct vk_features {
       explicit_layout, robustness_off, statistics, clock;
   bool f64, i64, i16, i8, f16, storage8, storage16, subgroup_types, subgroup_size_control, full_subgroups,
       scalar_layout;
-  bool timeline, sync2, maintenance4, memory_model;
+  bool bda, timeline, sync2, maintenance4, memory_model;
 } vk_features;
 
 typedef struct vk_limits {
@@ -62,6 +63,8 @@ typedef struct vk_limits {
   uint32_t max_subgroups;       /* maxComputeWorkgroupSubgroups: of one block, where a size is required */
   uint8_t pipeline_uuid[16], device_uuid[16], driver_uuid[16];
   uint64_t max_buffer, max_allocation;
+  uint32_t n_bindings;          /* without bda: storage buffers of a kernel */
+  uint64_t max_range, range_alignment; /* of one descriptor */
 } vk_limits;
 
 struct be_device {
@@ -82,6 +85,9 @@ struct be_device {
   vk_limits limits;
   tsr_caps caps;
   VkPipelineLayout layout;
+  VkDescriptorSetLayout set_layout; /* without bda */
+  struct { pthread_mutex_t mutex; struct vk_chunk *chunks; } heap; /* heap.c */
+  _Atomic uint64_t n_buffers; /* made so far: stands for their addresses where there are none */
   VkPipelineCache cache;
   uint64_t cache_hash; /* of what was loaded, to skip writing it back */
   struct vk_timeline *idle; /* of destroyed streams: events and recordings may still name their semaphores */
@@ -103,9 +109,10 @@ struct be_buffer {
   size_t piece; /* bytes of each VkBuffer but the last */
   bool imported;
   VkDeviceMemory memory;
-  VkDeviceAddress address;
+  struct vk_chunk *chunk;  /* that it is a part of, from `offset` on; NULL: has memory of its own */
+  VkDeviceAddress address; /* without bda no address, but no two buffers have the same */
   void *host;
-  size_t bytes, offset; /* offset: where an imported tensor starts in vk */
+  size_t bytes, offset, whole; /* offset: where an imported tensor starts in vk; whole: bytes of vk, 0: not known */
 };
 
 typedef struct vk_wait { VkSemaphore semaphore; uint64_t value; } vk_wait;
@@ -152,6 +159,7 @@ typedef struct vk_kernel {
   const uint32_t *words;
   size_t n_words;
   VkPipeline pipeline; /* made at first use */
+  struct vk_variant *variants; /* descriptors.c */
   int twin;            /* first kernel of the module with the same words: its pipeline serves both */
 } vk_kernel;
 
@@ -216,6 +224,28 @@ void *vk_buffer_map(be_buffer *b);
  * without a break. */
 size_t vk_buffer_part(const be_range *r, size_t at, VkBuffer *vk, VkDeviceSize *offset);
 
+/* ---- heap.c: devices that bind few buffers have many in one ---- */
+/* A part of a VkBuffer; false in *taken where the buffer is to be its own. */
+tsr_status vk_heap_take(be_device *d, be_buffer *b, size_t size, be_memory kind, bool *taken);
+void vk_heap_give(be_buffer *b);
+/* A VkBuffer with memory of its own. */
+tsr_status vk_buffer_allocate(be_device *d, be_buffer *b, size_t size, be_memory kind);
+
+/* ---- descriptors.c: how kernels get their buffers without addresses ---- */
+typedef struct vk_sets { VkDescriptorPool pool; uint32_t n; } vk_sets; /* of a recording */
+typedef struct vk_variant vk_variant;
+tsr_status vk_set_layout_create(be_device *d, VkDescriptorSetLayout *out);
+/* Makes room for the sets of n launches; earlier ones are gone. */
+tsr_status vk_sets_reset(be_device *d, vk_sets *s, int n);
+/* Where each argument of a launch is bound. */
+typedef struct vk_bound {
+  VkPipeline pipeline;
+  VkDescriptorSet set;
+  uint32_t start[28]; /* first byte of each argument in what is bound */
+} vk_bound;
+tsr_status vk_bind_buffers(be_device *d, vk_sets *s, const be_launch *l, const be_range *bindings, vk_bound *out);
+void vk_variants_destroy(be_device *d, vk_kernel *k);
+
 /* ---- timeline.c ---- */
 tsr_status vk_timeline_take(be_device *d, vk_timeline **out);
 void vk_timeline_keep(be_device *d, vk_timeline *t, uint64_t value); /* gives it back */
@@ -271,6 +301,8 @@ static inline int64_t vk_ticks(uint64_t from, uint64_t to, uint32_t bits) {
 }
 
 /* ---- module.c, program.c ---- */
+/* binding: the descriptor of each argument, NULL: the argument's own number. */
+VkResult vk_make_pipeline(be_device *d, const vk_kernel *k, const uint8_t *binding, VkPipeline *out);
 tsr_status vk_module_create(be_device *d, const be_module_desc *desc, be_module **out);
 void vk_module_destroy(be_module *m);
 /* selftest.c: the kernel that tries a matrix shape on C[m,n] = A[m,k] * B[k,n]; tensor: by tensor addressing */

@@ -7,7 +7,7 @@
  * subgroupSupportedOperations; CONTROLS: the first of three members of vk_all_properties (16, 32 and 64 bits). instead:
  * what is done without, for `tessera devices` and the trace; "" = programs that need it are refused, or only slower. */
 #define VK_HIDE_ROWS(X)                                                                                                \
-  X(FEATURE, bda, v12.bufferDeviceAddress, "")                                                                         \
+  X(FEATURE, bda, v12.bufferDeviceAddress, "descriptors for buffer addresses")                                         \
   X(FEATURE, int64, base.features.shaderInt64, "addresses as pairs of words for 64-bit integers")                      \
   X(FEATURE, timeline, v12.timelineSemaphore, "fences for timeline semaphores")                                        \
   X(FEATURE, sync2, v13.synchronization2, "barriers and submissions of Vulkan 1.0 for synchronization2")               \
@@ -15,11 +15,11 @@
   X(FEATURE, memory_model, v12.vulkanMemoryModel, "GLSL's memory model for Vulkan's")                                  \
   X(FEATURE, scalar_layout, v12.scalarBlockLayout, "")                                                                 \
   X(FEATURE, f64, base.features.shaderFloat64, "")                                                                     \
-  X(FEATURE, f16, v12.shaderFloat16, "")                                                                               \
-  X(FEATURE, int16, base.features.shaderInt16, "")                                                                     \
-  X(FEATURE, int8, v12.shaderInt8, "")                                                                                 \
-  X(FEATURE, storage16, v11.storageBuffer16BitAccess, "")                                                              \
-  X(FEATURE, storage8, v12.storageBuffer8BitAccess, "")                                                                \
+  X(FEATURE, f16, v12.shaderFloat16, "f16 computed in f32")                                                            \
+  X(FEATURE, int16, base.features.shaderInt16, "16-bit types in 32-bit registers")                                     \
+  X(FEATURE, int8, v12.shaderInt8, "8-bit types in 32-bit registers")                                                  \
+  X(FEATURE, storage16, v11.storageBuffer16BitAccess, "16-bit elements by their words")                                \
+  X(FEATURE, storage8, v12.storageBuffer8BitAccess, "8-bit elements by their words")                                   \
   X(FEATURE, subgroup_types, v12.shaderSubgroupExtendedTypes, "")                                                      \
   X(FEATURE, subgroup_size, v13.subgroupSizeControl, "")                                                               \
   X(FEATURE, full_subgroups, v13.computeFullSubgroups, "")                                                             \
@@ -40,6 +40,8 @@
 #define VK_HIDE_LIMITS(X)                                                 \
   X(shared, base.properties.limits.maxComputeSharedMemorySize)            \
   X(invocations, base.properties.limits.maxComputeWorkGroupInvocations)   \
+  X(bindings, base.properties.limits.maxPerStageDescriptorStorageBuffers) \
+  X(range, base.properties.limits.maxStorageBufferRange)                  \
   X(buffer, v13.maxBufferSize)
 
 #define VK_HIDE_WORD(kind, word, where, instead) #word ","

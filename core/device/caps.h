@@ -59,7 +59,8 @@ typedef struct tsr_caps {
   int alignment;              /* of allocations */
   int vector_bytes;           /* widest single access of a thread; CPU: SIMD register */
   /* features */
-  bool f64, f16, bf16, f8, i8, i16, i64, atomics; /* Vulkan: f16, i16 and i8 in memory too */
+  bool f64, f16, bf16, f8, i8, i16, i64, atomics; /* arithmetic */
+  bool storage16, storage8;   /* Vulkan: memory accesses of 16 and 8 bits; else of whole 32-bit words */
   bool async_copy;            /* cp.async, TMA, direct-to-LDS */
   bool tma, wgmma, clusters;
   bool coopmat, coopmat2;     /* Vulkan */
@@ -68,6 +69,8 @@ typedef struct tsr_caps {
   int64_t coopmat2_shared_bytes;    /* shared memory that the driver keeps for itself where a workgroup has matrices */
   bool int_dot, subgroup_shuffle, subgroup_arithmetic, full_subgroups;
   bool glsl_memory_model;     /* Vulkan: vulkanMemoryModel is missing */
+  bool descriptors;           /* Vulkan: buffers are bound by descriptors, for want of bufferDeviceAddress */
+  int spirv_minor;            /* Vulkan: SPIR-V 1.3 to 1.6; 0: 1.6 */
   bool shared_layout;         /* Vulkan: workgroup memory with explicit layout, 8 and 16-bit types included */
   bool nan_preserve;          /* Vulkan: shaderSignedZeroInfNanPreserveFloat32 */
   bool denorm_f16, denorm_f32,

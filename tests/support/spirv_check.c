@@ -21,6 +21,8 @@ tsr_caps spirv_full_caps(void) {
                 .f8 = true,
                 .i8 = true,
                 .i16 = true,
+                .storage16 = true,
+                .storage8 = true,
                 .i64 = true,
                 .coopmat = true,
                 .coopmat2 = true,

@@ -28,6 +28,24 @@ static void check(const char *what, const char *text, const tsr_caps *caps, cons
   if (why) fail_msg("%s: %s\n%s", what, why, text);
 }
 
+/* Devices that lack what a portable runtime can't ask for: each piece alone, and all of them. */
+enum { FULL, NO_F16, NO_I16, NO_I8, NO_STORAGE, NO_I64, NO_BDA, NO_LAYOUT, FLOOR, N_LACKING };
+
+static tsr_caps lacking(int what) {
+  tsr_caps c = spirv_full_caps();
+  bool all = what == FLOOR;
+  c.f16 &= !(what == NO_F16 || all);
+  c.i16 &= !(what == NO_I16 || all);
+  c.i8 &= !(what == NO_I8 || all);
+  c.i64 &= !(what == NO_I64 || all);
+  c.storage16 = c.storage8 = !(what == NO_STORAGE || all);
+  c.shared_layout &= !(what == NO_LAYOUT || all);
+  c.descriptors = what == NO_BDA || all;
+  c.glsl_memory_model = all;
+  c.nan_f16 &= c.f16, c.denorm_f16 &= c.f16, c.rte_f16 &= c.f16;
+  return c;
+}
+
 static const char *const types[] = {"f64", "f32", "tf32", "f16", "bf16", "f8E4M3FN", "f8E5M2",
                                     "i64", "i32", "i16",  "i8",  "ui8",  "i1"};
 enum { N_TYPES = sizeof types / sizeof *types };
@@ -75,8 +93,7 @@ static bool applies(const op_row *o, const char *t) {
   return !(flag && (o->code == SC_SHL || o->code == SC_SHR || o->code == SC_MUL_HIGH));
 }
 
-static void scalar_ops_every_type_valid(void **state) {
-  tsr_caps caps = spirv_full_caps();
+static void scalar_ops_valid(const tsr_caps *caps) {
   for (size_t o = 0; o < sizeof ops / sizeof *ops; o++)
     for (int t = 0; t < N_TYPES; t++)
       for (int vec = 1; vec <= 8; vec *= 2) {
@@ -101,15 +118,22 @@ static void scalar_ops_every_type_valid(void **state) {
           snprintf(line, sizeof line, "%%r = \"tessera.target.%s\"(%s) : (%s) -> %s", ops[o].name, args, sig, ty);
           kernel(types[t], types[t], ops[o].n, vec, line);
         }
-        check(ops[o].name, text, &caps, "OpEntryPoint");
+        check(ops[o].name, text, caps, "OpEntryPoint");
       }
 }
 
+static void scalar_ops_every_type_valid(void **state) {
+  for (int l = 0; l < N_LACKING; l++) {
+    tsr_caps caps = lacking(l);
+    scalar_ops_valid(&caps);
+  }
+}
+
 static void cast_every_pair_valid(void **state) {
-  tsr_caps caps = spirv_full_caps();
   for (int a = 0; a < N_TYPES; a++)
     for (int b = 0; b < N_TYPES; b++)
-      for (int vec = 1; vec <= 4; vec *= 4) {
+      for (int vec = 1, l = 0; l < N_LACKING; l += vec == 4, vec = 5 - vec) {
+        tsr_caps caps = lacking(l);
         char line[256];
         if (vec > 1)
           snprintf(line, sizeof line, "%%r = \"tessera.target.cast\"(%%x0) : (vector<4x%s>) -> vector<4x%s>", types[a],
@@ -121,12 +145,11 @@ static void cast_every_pair_valid(void **state) {
 }
 
 static void memory_every_type_and_alignment_valid(void **state) {
-  for (int layout = 0; layout < 2; layout++)
+  for (int l = 0; l < N_LACKING; l++)
     for (int t = 0; t < N_TYPES; t++)
       for (int vec = 1; vec <= 16; vec *= 2)
         for (int align = 0; align <= 16; align = align ? align * 2 : 1) {
-          tsr_caps caps = spirv_full_caps();
-          caps.shared_layout = layout;
+          tsr_caps caps = lacking(l);
           int size = (int)tsr_dtype_size(tsr_dtype_parse(types[t]));
           if (align && align < size) continue;
           if (vec * size > 64) continue;
@@ -147,11 +170,12 @@ static void memory_every_type_and_alignment_valid(void **state) {
 }
 
 static void subgroup_ops_every_type_valid(void **state) {
-  tsr_caps caps = spirv_full_caps();
   static const char *const modes[] = {"xor", "index", "up", "down"}, *const reductions[] = {"sum", "max", "min",
                                                                                             "prod"};
   for (int t = 0; t < N_TYPES; t++)
-    for (int k = 0; k < 8; k++) {
+    for (int i = 0; i < 8 * N_LACKING; i++) {
+      tsr_caps caps = lacking(i / 8);
+      const int k = i % 8;
       char line[256];
       if (k >= 4 && !strcmp(types[t], "i1") && k != 5 && k != 6) continue;
       if (k < 4)
@@ -164,6 +188,25 @@ static void subgroup_ops_every_type_valid(void **state) {
       kernel(types[t], types[t], 1, 1, line);
       check("subgroup", text, &caps, "OpGroupNonUniformShuffle");
     }
+}
+
+/* Between types of any sizes, as many bytes. */
+static void bitcast_every_pair_valid(void **state) {
+  for (int i = 0; i < N_LACKING * N_TYPES * N_TYPES; i++) {
+    tsr_caps caps = lacking(i % N_LACKING);
+    const char *a = types[i / N_LACKING % N_TYPES], *b = types[i / N_LACKING / N_TYPES];
+    int sa = (int)tsr_dtype_size(tsr_dtype_parse(a)), sb = (int)tsr_dtype_size(tsr_dtype_parse(b));
+    int na = sa < sb ? sb / sa : 1, nb = sb < sa ? sa / sb : 1;
+    char line[256], from[64], to[64];
+    if (!strcmp(a, "i1") || !strcmp(b, "i1")) continue;
+    snprintf(from, sizeof from, na > 1 ? "vector<%dx%s>" : "%.0d%s", na > 1 ? na : 0, a);
+    snprintf(to, sizeof to, nb > 1 ? "vector<%dx%s>" : "%.0d%s", nb > 1 ? nb : 0, b);
+    snprintf(line, sizeof line,
+             "%%y = \"tessera.target.bitcast\"(%%x0) : (%s) -> %s\n  %%r = \"tessera.target.bitcast\"(%%y) : (%s) -> %s",
+             from, to, to, from);
+    kernel(a, a, 1, na, line);
+    check("bitcast", text, &caps, NULL);
+  }
 }
 
 static const char loops[] =
@@ -205,9 +248,11 @@ static const char loops[] =
     "}) {sym_name = \"loops\", dialect = \"spirv\", grid = [1, 2, 1], block = [64, 1, 1], subgroup = 32%s} : () -> ()\n";
 
 static void control_flow_nested_valid(void **state) {
-  tsr_caps caps = spirv_full_caps();
   const char *at = strstr(loops, "%s} :");
-  for (int wide = 0; wide < 2; wide++) {
+  for (int i = 0; i < 2 * N_LACKING; i++) {
+    tsr_caps caps = lacking(i / 2);
+    const bool wide = i % 2;
+    if (wide && !caps.i64) continue;
     snprintf(text, sizeof text, "%.*s%s%s", (int)(at - loops), loops,
              wide ? ", wide_index = true, policy = \"deterministic\"" : "", at + 2);
     check("loops", text, &caps, "OpLoopMerge");
@@ -257,6 +302,7 @@ int main(void) {
       cmocka_unit_test(cast_every_pair_valid),
       cmocka_unit_test(memory_every_type_and_alignment_valid),
       cmocka_unit_test(subgroup_ops_every_type_valid),
+      cmocka_unit_test(bitcast_every_pair_valid),
       cmocka_unit_test(control_flow_nested_valid),
       cmocka_unit_test(many_arguments_valid),
       cmocka_unit_test(grid_beyond_limits_rebased_valid),

@@ -20,7 +20,10 @@ static const flag_name features[] = {FLAG("f64", f64),
                                      FLAG("i8", i8),
                                      FLAG("i16", i16),
                                      FLAG("i64", i64),
+                                     FLAG("storage16", storage16),
+                                     FLAG("storage8", storage8),
                                      FLAG("int_dot", int_dot),
+                                     FLAG("descriptors", descriptors),
                                      FLAG("shuffle", subgroup_shuffle),
                                      FLAG("arithmetic", subgroup_arithmetic),
                                      FLAG("full_subgroups", full_subgroups),
@@ -106,6 +109,8 @@ static tsr_status fill(const tsr_allocator *al, const char *file, const json *j,
     return wrong(al, file, "a limit makes no sense in", "capabilities");
   for (int i = 0; i < 3; i++) c->max_block[i] = i < 2 ? c->max_threads : 64, c->max_grid[i] = INT32_MAX;
   TSR_TRY(set_flags(al, file, json_get(j, "features"), features, sizeof features / sizeof *features, c));
+  c->storage16 |= c->f16 || c->i16;
+  c->storage8 |= c->i8;
   TSR_TRY(set_flags(al, file, json_get(j, "nv2"), nv2, sizeof nv2 / sizeof *nv2, c));
   const json *m = json_get(j, "matrix");
   for (const json *row = m ? m->first : NULL; row; row = row->next) TSR_TRY(add_shape(al, file, row, c));

@@ -1,6 +1,6 @@
 /* core/emit/spirv/cast.c - conversions between all data types in SPIR-V: to narrower floats round to nearest even and
  * keep NaN, to integers saturates, NaN gives 0 (the rules of core/base/dtype.h). bf16 and fp8 are handled as bits, so
- * that they need no extension. */
+ * that they need no extension, f16 where the device has no arithmetic for it. */
 #include <math.h>
 
 #include "core/emit/spirv/internal.h"
@@ -13,13 +13,13 @@ static uint32_t bits_f32(emitter *e, uint32_t x, int n) { return VAL(&e->s, OpBi
 static uint32_t f32_bits(emitter *e, uint32_t x, int n) {
   return VAL(&e->s, OpBitcast, e_vec(e, e_float(e, 32), n), x);
 }
-static uint32_t widen(emitter *e, uint32_t x, int n) { return VAL(&e->s, OpUConvert, e_vec(e, e_int(e, 32), n), x); }
+static uint32_t widen(emitter *e, uint32_t x, int bits, int n) { return e_resize(e, OpUConvert, bits, 32, n, x); }
 static uint32_t pick(emitter *e, uint32_t type, uint32_t c, uint32_t a, uint32_t b) {
   return VAL(&e->s, OpSelect, type, c, a, b);
 }
 
 static uint32_t bf16_to_f32(emitter *e, uint32_t x, int n) {
-  return f32_bits(e, bin(e, OpShiftLeftLogical, 32, n, widen(e, x, n), u(e, 16, n)), n);
+  return f32_bits(e, bin(e, OpShiftLeftLogical, 32, n, widen(e, x, 16, n), u(e, 16, n)), n);
 }
 
 static uint32_t f32_to_bf16(emitter *e, uint32_t x, int n) {
@@ -30,37 +30,44 @@ static uint32_t f32_to_bf16(emitter *e, uint32_t x, int n) {
   uint32_t rounded = bin(e, OpShiftRightLogical, 32, n, sum, u(e, 16, n)),
            quiet = bin(e, OpBitwiseOr, 32, n, high, u(e, 0x40, n));
   uint32_t r = pick(e, ut, VAL(&e->s, OpFUnordNotEqual, bt, x, x), quiet, rounded);
-  return VAL(&e->s, OpUConvert, e_vec(e, e_int(e, 16), n), r);
+  return e_resize(e, OpUConvert, 32, 16, n, r);
 }
 
-/* fp8: m mantissa bits, exponent bias; `top` is the code from which on it is NaN (e4m3) or infinite and NaN (e5m2). */
-typedef struct f8 { int m, bias; uint32_t max_code, inf_code, nan_code; } f8;
-static f8 f8_of(tsr_dtype t) { return t == TSR_F8E4M3 ? (f8){3, 7, 0x7e, 0x7e, 0x7f} : (f8){2, 15, 0x7b, 0x7c, 0x7e}; }
+/* fp8, and f16 where the device has none: m mantissa bits, exponent bias; codes above max_code become inf_code. */
+typedef struct small { int bits, m, bias; uint32_t max_code, inf_code, nan_code; } small;
+static small small_of(tsr_dtype t) {
+  return t == TSR_F16      ? (small){16, 10, 15, 0x7bff, 0x7c00, 0x7e00}
+         : t == TSR_F8E4M3 ? (small){8, 3, 7, 0x7e, 0x7e, 0x7f}
+                           : (small){8, 2, 15, 0x7b, 0x7c, 0x7e};
+}
 
 /* Shifts the code under f32's mantissa and scales by 2^(127 - bias): exact, also for subnormal codes on drivers that
  * flush f32 subnormals, because those are handled as integer * power of two. */
-static uint32_t f8_to_f32(emitter *e, tsr_dtype t, uint32_t x, int n) {
-  f8 f = f8_of(t);
+static uint32_t small_to_f32(emitter *e, tsr_dtype t, uint32_t x, int n) {
+  small f = small_of(t);
   uint32_t ut = e_vec(e, e_int(e, 32), n), ft = e_vec(e, e_float(e, 32), n), bt = e_vec(e, e_bool(e), n),
-           w = widen(e, x, n);
-  uint32_t code = bin(e, OpBitwiseAnd, 32, n, w, u(e, 0x7f, n));
-  uint32_t sign = bin(e, OpShiftLeftLogical, 32, n, bin(e, OpBitwiseAnd, 32, n, w, u(e, 0x80, n)), u(e, 24, n));
+           w = widen(e, x, f.bits, n), top = 1u << (f.bits - 1);
+  uint32_t code = bin(e, OpBitwiseAnd, 32, n, w, u(e, top - 1, n));
+  uint32_t sign = bin(e, OpShiftLeftLogical, 32, n, bin(e, OpBitwiseAnd, 32, n, w, u(e, top, n)),
+                      u(e, (uint32_t)(32 - f.bits), n));
   uint32_t normal = bin(e, OpIAdd, 32, n, bin(e, OpShiftLeftLogical, 32, n, code, u(e, (uint32_t)(23 - f.m), n)),
                         u(e, (uint32_t)(127 - f.bias) << 23, n));
   uint32_t sub =
       VAL(&e->s, OpFMul, ft, VAL(&e->s, OpConvertUToF, ft, code), e_const_f32(e, ldexp(1, 1 - f.bias - f.m), n));
   uint32_t r = pick(e, ut, VAL(&e->s, OpULessThan, bt, code, u(e, 1u << f.m, n)), bits_f32(e, sub, n), normal);
-  if (t == TSR_F8E5M2) r = pick(e, ut, VAL(&e->s, OpIEqual, bt, code, u(e, 0x7c, n)), u(e, 0x7f800000u, n), r);
-  uint32_t nan = VAL(&e->s, OpUGreaterThan, bt, code, u(e, t == TSR_F8E4M3 ? 0x7e : 0x7c, n));
+  if (t != TSR_F8E4M3) r = pick(e, ut, VAL(&e->s, OpIEqual, bt, code, u(e, f.inf_code, n)), u(e, 0x7f800000u, n), r);
+  uint32_t nan = VAL(&e->s, OpUGreaterThan, bt, code, u(e, f.inf_code, n));
   r = pick(e, ut, nan, u(e, 0x7fc00000u, n), r);
   return f32_bits(e, bin(e, OpBitwiseOr, 32, n, r, sign), n);
 }
 
-static uint32_t f32_to_f8(emitter *e, tsr_dtype t, uint32_t x, int n) {
-  f8 f = f8_of(t);
+static uint32_t f32_to_small(emitter *e, tsr_dtype t, uint32_t x, int n) {
+  small f = small_of(t);
   uint32_t ut = e_vec(e, e_int(e, 32), n), ft = e_vec(e, e_float(e, 32), n), bt = e_vec(e, e_bool(e), n),
            b = bits_f32(e, x, n);
-  uint32_t sign = bin(e, OpBitwiseAnd, 32, n, bin(e, OpShiftRightLogical, 32, n, b, u(e, 24, n)), u(e, 0x80, n));
+  uint32_t sign =
+      bin(e, OpBitwiseAnd, 32, n, bin(e, OpShiftRightLogical, 32, n, b, u(e, (uint32_t)(32 - f.bits), n)),
+          u(e, 1u << (f.bits - 1), n));
   uint32_t mag = bin(e, OpBitwiseAnd, 32, n, b, u(e, 0x7fffffffu, n));
   int shift = 23 - f.m;
   uint32_t odd =
@@ -70,15 +77,15 @@ static uint32_t f32_to_f8(emitter *e, tsr_dtype t, uint32_t x, int n) {
                         u(e, (uint32_t)(127 - f.bias) << f.m, n));
   /* Below the smallest normal: |x| in units of the smallest subnormal, rounded to nearest even as an integer. */
   uint32_t scaled = VAL(&e->s, OpFMul, ft, f32_bits(e, mag, n), e_const_f32(e, ldexp(1, f.bias - 1 + f.m), n));
-  uint32_t small = VAL(&e->s, OpULessThan, bt, mag, u(e, (uint32_t)(128 - f.bias) << 23, n));
-  uint32_t tame = pick(e, ft, small, scaled, e_const_f32(e, 0, n));
+  uint32_t less = VAL(&e->s, OpULessThan, bt, mag, u(e, (uint32_t)(128 - f.bias) << 23, n));
+  uint32_t tame = pick(e, ft, less, scaled, e_const_f32(e, 0, n));
   uint32_t sub = VAL(&e->s, OpConvertFToU, ut, GLSL(e, GlslRoundEven, ft, tame));
-  uint32_t r = pick(e, ut, small, sub, normal);
+  uint32_t r = pick(e, ut, less, sub, normal);
   r = pick(e, ut, VAL(&e->s, OpUGreaterThan, bt, r, u(e, f.max_code, n)), u(e, f.inf_code, n), r);
-  uint32_t huge = VAL(&e->s, OpUGreaterThanEqual, bt, mag, u(e, 0x47800000u, n)); /* 2^16: beyond both formats */
+  uint32_t huge = VAL(&e->s, OpUGreaterThanEqual, bt, mag, u(e, 0x47800000u, n)); /* 2^16: beyond all of them */
   r = pick(e, ut, huge, u(e, f.inf_code, n), r);
   r = pick(e, ut, VAL(&e->s, OpUGreaterThan, bt, mag, u(e, 0x7f800000u, n)), u(e, f.nan_code, n), r);
-  return VAL(&e->s, OpUConvert, e_vec(e, e_int(e, 8), n), bin(e, OpBitwiseOr, 32, n, r, sign));
+  return e_resize(e, OpUConvert, 32, f.bits, n, bin(e, OpBitwiseOr, 32, n, r, sign));
 }
 
 static uint32_t f32_to_tf32(emitter *e, uint32_t x, int n) {
@@ -110,7 +117,7 @@ static uint32_t float_to_int(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype t
   uint32_t r = VAL(&e->s, OpConvertFToS, it, tame);
   r = pick(e, it, over, e_const_int(e, wide, max, n), r);
   r = pick(e, it, under, e_const_int(e, wide, min, n), r);
-  return wide == bits ? r : VAL(&e->s, OpUConvert, e_vec(e, e_int(e, bits), n), r);
+  return e_resize(e, OpUConvert, wide, bits, n, r);
 }
 
 /* An integer brought into the range of a type that is no wider. */
@@ -169,7 +176,7 @@ static uint32_t from_int(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, i
                   TSR_F32, to, n);
   if (tsr_dtype_size(to) <= tsr_dtype_size(from)) x = limited(e, x, from, to, n);
   if (tsr_dtype_size(to) == tsr_dtype_size(from)) return x;
-  return VAL(&e->s, sign ? OpSConvert : OpUConvert, type, x);
+  return e_resize(e, sign ? OpSConvert : OpUConvert, bits, 8 * (int)tsr_dtype_size(to), n, x);
 }
 
 /* A conversion between floats. Mesa takes f32 -> f16 -> f32 for nothing done and drops the rounding unless the way down
@@ -198,10 +205,11 @@ uint32_t e_cast(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, int n) {
   switch (from) {
   case TSR_BF16: x = bf16_to_f32(e, x, n), from = TSR_F32; break;
   case TSR_F8E4M3:
-  case TSR_F8E5M2: x = f8_to_f32(e, from, x, n), from = TSR_F32; break;
+  case TSR_F8E5M2: x = small_to_f32(e, from, x, n), from = TSR_F32; break;
   case TSR_TF32: from = TSR_F32; break;
   case TSR_F16:
-    if (to != TSR_F64) x = convert(e, e_reg(e, TSR_F32, n), x, false), from = TSR_F32;
+    if (!e->caps->f16) x = small_to_f32(e, from, x, n), from = TSR_F32;
+    else if (to != TSR_F64) x = convert(e, e_reg(e, TSR_F32, n), x, false), from = TSR_F32;
     break;
   default: break;
   }
@@ -212,9 +220,9 @@ uint32_t e_cast(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, int n) {
   if (to == TSR_F64 || to == TSR_F32) return convert(e, type, x, tsr_dtype_size(to) < tsr_dtype_size(from));
   if (from == TSR_F64) x = to_odd(e, x, n);
   switch (to) {
-  case TSR_F16: return convert(e, type, x, true);
+  case TSR_F16: return e->caps->f16 ? convert(e, type, x, true) : f32_to_small(e, to, x, n);
   case TSR_BF16: return f32_to_bf16(e, x, n);
   case TSR_TF32: return f32_to_tf32(e, x, n);
-  default: return f32_to_f8(e, to, x, n);
+  default: return f32_to_small(e, to, x, n);
   }
 }

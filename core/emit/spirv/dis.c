@@ -104,6 +104,8 @@ static const struct row { int op; const char *name, *format;
     R(OpBitwiseXor, "trI"),
     R(OpBitwiseAnd, "trI"),
     R(OpNot, "trI"),
+    R(OpBitFieldSExtract, "trI"),
+    R(OpBitFieldUExtract, "trI"),
     R(OpControlBarrier, "iii"),
     R(OpAtomicAnd, "trI"),
     R(OpAtomicOr, "trI"),

@@ -99,6 +99,8 @@ enum {
   OpBitwiseXor = 198,
   OpBitwiseAnd = 199,
   OpNot = 200,
+  OpBitFieldSExtract = 202,
+  OpBitFieldUExtract = 203,
   OpControlBarrier = 224,
   OpAtomicAnd = 240,
   OpAtomicOr = 241,
@@ -164,13 +166,17 @@ enum {
   CapTensorAddressingNV = 5439
 };
 
-enum { StorageInput = 1, StorageWorkgroup = 4, StorageFunction = 7, StoragePushConstant = 9, StoragePhysical = 5349 };
 enum {
-  DecBlock = 2, DecArrayStride = 6, DecBuiltIn = 11, DecAliased = 20, DecOffset = 35, DecNoContraction = 42,
+  StorageInput = 1, StorageWorkgroup = 4, StorageFunction = 7, StoragePushConstant = 9, StorageBuffer = 12,
+  StoragePhysical = 5349
+};
+enum {
+  DecBlock = 2, DecArrayStride = 6, DecBuiltIn = 11, DecAliased = 20, DecCoherent = 23, DecOffset = 35,
+  DecBinding = 33, DecDescriptorSet = 34, DecNoContraction = 42,
   BuiltInWorkgroupId = 26, BuiltInLocalInvocationId = 27, BuiltInSubgroupId = 40, BuiltInSubgroupLocalInvocationId = 41
 };
 enum { ModeLocalSize = 17, ModeDenormPreserve = 4459, ModeSignedZeroInfNanPreserve = 4461, ModeRoundingModeRTE = 4462 };
-enum { ScopeDevice = 1, ScopeWorkgroup = 2, ScopeSubgroup = 3 };
+enum { ScopeDevice = 1, ScopeWorkgroup = 2, ScopeSubgroup = 3, ScopeQueueFamily = 5 };
 enum {
   SemAcquireRelease = 0x8,
   SemUniformMemory = 0x40,
@@ -178,7 +184,7 @@ enum {
   SemMakeAvailable = 0x2000,
   SemMakeVisible = 0x4000
 };
-enum { AddressingPhysical64 = 5348, ModelGLSL450 = 1, ModelVulkan = 3 };
+enum { AddressingLogical = 0, AddressingPhysical64 = 5348, ModelGLSL450 = 1, ModelVulkan = 3 };
 enum {
   AccessVolatile = 0x1,
   AccessAligned = 0x2,

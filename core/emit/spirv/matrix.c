@@ -56,20 +56,20 @@ static uint32_t stride_of(emitter *e, const ir_value *v, uint32_t scale_log2) {
   return scale_log2 ? VAL(&e->s, OpShiftRightLogical, e_int(e, 32), x, e_u32(e, scale_log2)) : x;
 }
 
-static int memory_operands(const emitter *e, const ir_op *op, const ir_type *pointer, bool physical, uint32_t *w) {
+static int memory_operands(const emitter *e, const ir_op *op, const ir_type *pointer, bool global, uint32_t *w) {
   uint32_t align = (uint32_t)ir_get_int(op, "align", 0);
   if (!align) align = (uint32_t)tsr_dtype_size(pointer->dtype);
-  w[0] = e_seen_by_block(e, physical);
+  w[0] = e_seen_by_block(e, global);
   w[1] = align;
-  return physical ? 2 : w[0] ? 1 : 0;
+  return w[0] & AccessAligned ? 2 : w[0] ? 1 : 0;
 }
 
 static tsr_status load_store(emitter *e, const ir_op *op) {
-  bool load = op->def->code == TG_MAT_LOAD, physical;
+  bool load = op->def->code == TG_MAT_LOAD, global;
   int first = load ? 0 : 1;
   const ir_type *mt = load ? op->results[0]->type : op->operands[0]->type, *pt = op->operands[first]->type;
   uint32_t scale, type = e_matrix_type(e, mt);
-  uint32_t p = e_element_pointer(e, op->operands[first], op->operands[first + 1], &scale, &physical);
+  uint32_t p = e_element_pointer(e, op->operands[first], op->operands[first + 1], &scale, &global);
   bool col = !strcmp(ir_get_str(op, "layout", "row"), "col"), limited = op->n_operands > first + 3,
        tensor = limited || ir_get_bool(op, "tensor", false);
   uint32_t stride = stride_of(e, op->operands[first + 2], scale), layout = e_u32(e, col);
@@ -78,7 +78,7 @@ static tsr_status load_store(emitter *e, const ir_op *op) {
   if (tensor && !e->caps->coopmat2_tensor)
     return e_fail(e, op, TSR_UNSUPPORTED, "go through shared memory",
                   "rows and columns that end need cooperativeMatrixTensorAddressing");
-  if (tensor && (!physical || pt->dtype != mt->dtype || (limited && op->n_operands != first + 5)))
+  if (tensor && (!global || pt->dtype != mt->dtype || (limited && op->n_operands != first + 5)))
     return e_fail(e, op, TSR_VERIFY_ERROR, NULL,
                   "tensor addressing needs global memory of the matrix's own type, and both rows and columns");
   if (!load) w[n++] = e_value(e, op->operands[0])->part[0];
@@ -86,7 +86,7 @@ static tsr_status load_store(emitter *e, const ir_op *op) {
     w[n++] = VAL(&e->s, OpCompositeConstruct, type, e_const(e, mt->dtype, 0, 1)); /* what clamped elements keep */
   if (tensor) w[n++] = tensor_layout(e, mt, stride, col, limited ? op->operands + first + 3 : NULL);
   else w[n++] = layout, w[n++] = stride;
-  int extra = memory_operands(e, op, pt, physical, w + n);
+  int extra = memory_operands(e, op, pt, global, w + n);
   n += extra;
   if (tensor) w[n++] = 0; /* no tensor addressing operands */
   if (load)
@@ -212,7 +212,7 @@ static int captures(emitter *e, const ir_op *map, const ir_value **out) {
       bool known = false;
       for (int k = 0; k < n; k++) known |= out[k] == v;
       if (known) continue;
-      if (n == MAX_CAPTURES || e_parts(v->type) > 1) return -1;
+      if (n == MAX_CAPTURES || e_parts(e, v->type) > 1) return -1;
       out[n++] = v;
     }
   return n;

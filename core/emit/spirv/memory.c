@@ -1,9 +1,8 @@
-/* core/emit/spirv/memory.c - loads and stores of Target IR in SPIR-V: global memory by 64-bit addresses, shared memory
- * as one range of bytes seen through aliased arrays (VK_KHR_workgroup_memory_explicit_layout) or, where that is
- * missing, as 32-bit words; register arrays as Function variables.
+/* core/emit/spirv/memory.c - loads and stores of Target IR in SPIR-V.
  *
  * An access of n elements is cut into chunks of at most 16 bytes, each one SPIR-V load or store of 32-bit words where
- * the alignment allows it (one 128-bit access for 8 f16), else of single elements. */
+ * the alignment allows it (one 128-bit access for 8 f16), else of single elements: by accesses of their own size or,
+ * where the device has none, by the 32-bit words that hold them. */
 #include <string.h>
 
 #include "core/base/int_math.h"
@@ -12,10 +11,14 @@
 
 static bool is_shared(const ir_type *p) { return p->use && !strcmp(p->use, "shared"); }
 /* bool is a byte in memory; bf16 and fp8 are integers. */
-static uint32_t mem_elem(emitter *e, tsr_dtype t) { return t == TSR_BOOL ? e_int(e, 8) : e_reg(e, t, 1); }
+static uint32_t mem_elem(emitter *e, tsr_dtype t) { return t == TSR_BOOL ? e_int(e, 8) : e_element(e, t); }
 
-static uint32_t add_const(emitter *e, uint32_t x, int64_t c, int bits) {
+uint32_t e_add_const(emitter *e, uint32_t x, int64_t c, int bits) {
   return c ? VAL(&e->s, OpIAdd, e_int(e, bits), x, e_const_int(e, bits, c, 1)) : x;
+}
+
+static e_place place_of(emitter *e, const ir_value *ptr) {
+  return (e_place){is_shared(ptr->type), e_value(e, ptr)->buffer};
 }
 
 static int log2_size(size_t bytes) { return bytes == 16 ? 4 : bytes == 8 ? 3 : bytes == 4 ? 2 : bytes == 2 ? 1 : 0; }
@@ -28,7 +31,7 @@ static uint32_t shared_bytes(emitter *e, const sv *index, size_t elem) {
   return elem == 1 ? x : VAL(&e->s, OpIMul, e_int(e, 32), x, e_const_int(e, 32, (int64_t)elem, 1));
 }
 
-/* The address of ptr[index]: 64-bit address or 32-bit offset. */
+/* The address of ptr[index], of shared memory an offset into it. */
 static uint32_t address(emitter *e, const ir_value *ptr, const ir_value *index) {
   bool shared = is_shared(ptr->type);
   const sv *i = e_value(e, index), *p = e_value(e, ptr);
@@ -41,50 +44,7 @@ static uint32_t address(emitter *e, const ir_value *ptr, const ir_value *index) 
 
 /* `bytes` further on. */
 static uint32_t further(emitter *e, bool shared, uint32_t at, int64_t bytes) {
-  return shared ? add_const(e, at, bytes, 32) : e_address_add_const(e, at, bytes);
-}
-
-/* ---- shared memory ---- */
-
-/* The Workgroup variable that shows the block's memory as an array of `type` (bytes wide). */
-static uint32_t shared_var(emitter *e, uint32_t type, int bytes) {
-  for (int i = 0; i < e->n_shared_vars; i++)
-    if (e->shared_vars[i].type == type) return e->shared_vars[i].var;
-  if (e->n_shared_vars == (int)(sizeof e->shared_vars / sizeof *e->shared_vars)) {
-    e->full = "views of shared memory";
-    e->s.failed = true;
-    return 1;
-  }
-  int64_t n = (e->shared_bytes + bytes - 1) / bytes;
-  uint32_t count = e_u32(e, (uint32_t)(n > 0 ? n : 1)), array = spv_id(&e->s), holder = array, var;
-  SPV(&e->s, SEC_TYPES, OpTypeArray, array, type, count);
-  if (e->caps->shared_layout) {
-    /* Not deduplicated: a Workgroup block has its own decorated types. */
-    SPV(&e->s, SEC_DECORATIONS, OpDecorate, array, DecArrayStride, (uint32_t)bytes);
-    holder = spv_id(&e->s);
-    SPV(&e->s, SEC_TYPES, OpTypeStruct, holder, array);
-    SPV(&e->s, SEC_DECORATIONS, OpDecorate, holder, DecBlock);
-    SPV(&e->s, SEC_DECORATIONS, OpMemberDecorate, holder, 0, DecOffset, 0);
-    spv_capability(&e->s, CapWorkgroupMemoryExplicitLayout);
-    spv_extension(&e->s, "SPV_KHR_workgroup_memory_explicit_layout");
-  }
-  uint32_t pointer = e_ptr(e, StorageWorkgroup, holder);
-  var = spv_id(&e->s);
-  SPV(&e->s, SEC_TYPES, OpVariable, pointer, var, StorageWorkgroup);
-  if (e->caps->shared_layout) SPV(&e->s, SEC_DECORATIONS, OpDecorate, var, DecAliased);
-  e_interface(e, var);
-  e->shared_vars[e->n_shared_vars].type = type;
-  e->shared_vars[e->n_shared_vars++].var = var;
-  return var;
-}
-
-/* Pointer to the array element of `type` at byte offset `at`. */
-static uint32_t shared_pointer(emitter *e, uint32_t type, int bytes, uint32_t at) {
-  uint32_t var = shared_var(e, type, bytes), u32 = e_int(e, 32), pt = e_ptr(e, StorageWorkgroup, type);
-  int lg = log2_size((size_t)bytes);
-  uint32_t i = lg ? VAL(&e->s, OpShiftRightLogical, u32, at, e_u32(e, (uint32_t)lg)) : at;
-  if (e->caps->shared_layout) return VAL(&e->s, OpAccessChain, pt, var, e_u32(e, 0), i);
-  return VAL(&e->s, OpAccessChain, pt, var, i);
+  return shared ? e_add_const(e, at, bytes, 32) : e_address_add_const(e, at, bytes);
 }
 
 /* Capabilities for narrow types in memory. */
@@ -119,9 +79,10 @@ static chunk next_chunk(const emitter *e, tsr_dtype t, int first, int n, int ali
 /* Register type of a chunk's elements as SPIR-V sees memory: words of u32, or the element. */
 static uint32_t words_type(emitter *e, int words) { return e_vec(e, e_int(e, 32), words); }
 
-uint32_t e_seen_by_block(const emitter *e, bool physical) {
+uint32_t e_seen_by_block(const emitter *e, bool global) {
+  bool physical = global && !e->caps->descriptors;
   uint32_t flags = physical ? AccessAligned : 0;
-  if (physical && !e->has_barrier) return flags;
+  if (global && !e->has_barrier) return flags;
   if (!e->caps->glsl_memory_model) return flags | AccessNonPrivate;
   return flags | (physical ? AccessVolatile : 0); /* no variable that could be Coherent */
 }
@@ -131,39 +92,47 @@ static uint32_t memory_operand(emitter *e, const ir_op *op, bool shared, uint32_
   if (!shared && ir_get_bool(op, "streaming", false)) flags |= AccessNontemporal;
   w[0] = flags;
   w[1] = bytes;
-  return shared ? 1 : 2;
+  return flags & AccessAligned ? 2 : 1;
 }
 
-static uint32_t load_raw(emitter *e, const ir_op *op, bool shared, uint32_t type, int bytes, int align, uint32_t at) {
-  uint32_t p = shared ? shared_pointer(e, type, bytes, at) : e_physical(e, type, at), w[4] = {p};
-  uint32_t n = memory_operand(e, op, shared, (uint32_t)align, w + 1);
+static uint32_t load_raw(emitter *e, const ir_op *op, e_place in, uint32_t type, int bytes, int align, uint32_t at) {
+  uint32_t p = e_pointer(e, in, type, bytes, at), w[4] = {p};
+  uint32_t n = memory_operand(e, op, in.shared, (uint32_t)align, w + 1);
   return spv_val_n(&e->s, OpLoad, type, w, 1 + (int)n);
 }
 
-static void store_raw(emitter *e, const ir_op *op, bool shared, uint32_t type, int bytes, int align, uint32_t at,
+static void store_raw(emitter *e, const ir_op *op, e_place in, uint32_t type, int bytes, int align, uint32_t at,
                       uint32_t x) {
-  uint32_t p = shared ? shared_pointer(e, type, bytes, at) : e_physical(e, type, at), w[5] = {p, x};
-  uint32_t n = memory_operand(e, op, shared, (uint32_t)align, w + 2);
+  uint32_t p = e_pointer(e, in, type, bytes, at), w[5] = {p, x};
+  uint32_t n = memory_operand(e, op, in.shared, (uint32_t)align, w + 2);
   spv_put(&e->s, e->s.body, OpStore, w, 2 + (int)n);
 }
 
-/* A narrow element of shared memory kept as words: cut out of its word. */
-static uint32_t load_sub_word(emitter *e, const ir_op *op, int bytes, uint32_t at) {
-  uint32_t u32 = e_int(e, 32), word = load_raw(e, op, true, u32, 4, 4, at);
-  uint32_t byte = VAL(&e->s, OpBitwiseAnd, u32, at, e_u32(e, 3)),
-           sh = VAL(&e->s, OpShiftLeftLogical, u32, byte, e_u32(e, 3));
-  uint32_t x = VAL(&e->s, OpShiftRightLogical, u32, word, sh);
-  return VAL(&e->s, OpUConvert, e_int(e, 8 * bytes), x);
+/* How far up in its word a narrow element is, in bits. */
+static uint32_t shift_in_word(emitter *e, bool shared, uint32_t at) {
+  uint32_t u32 = e_int(e, 32), low = shared ? at : e_address_low(e, at);
+  return VAL(&e->s, OpShiftLeftLogical, u32, VAL(&e->s, OpBitwiseAnd, u32, low, e_u32(e, 3)), e_u32(e, 3));
 }
 
-/* Neighbours of other threads share the word, so it is changed by atomics: clear, then set. */
-static void store_sub_word(emitter *e, int bytes, uint32_t at, uint32_t x) {
-  uint32_t u32 = e_int(e, 32), p = shared_pointer(e, u32, 4, at);
-  uint32_t sh = VAL(&e->s, OpShiftLeftLogical, u32, VAL(&e->s, OpBitwiseAnd, u32, at, e_u32(e, 3)), e_u32(e, 3));
-  uint32_t mask = VAL(&e->s, OpNot, u32, VAL(&e->s, OpShiftLeftLogical, u32, e_u32(e, bytes == 2 ? 0xffff : 0xff), sh));
-  uint32_t v = VAL(&e->s, OpShiftLeftLogical, u32, VAL(&e->s, OpUConvert, u32, x), sh);
-  VAL(&e->s, OpAtomicAnd, u32, p, e_u32(e, ScopeWorkgroup), e_u32(e, 0), mask);
-  VAL(&e->s, OpAtomicOr, u32, p, e_u32(e, ScopeWorkgroup), e_u32(e, 0), v);
+/* A narrow element of memory that is accessed as words: cut out of its word. */
+static uint32_t load_sub_word(emitter *e, const ir_op *op, e_place in, tsr_dtype t, uint32_t at) {
+  uint32_t u32 = e_int(e, 32), word = load_raw(e, op, in, u32, 4, 4, in.shared ? at : e_address_word(e, at));
+  uint32_t x = VAL(&e->s, OpShiftRightLogical, u32, word, shift_in_word(e, in.shared, at));
+  return e_of_word(e, t, x, 0);
+}
+
+/* Neighbours of other threads share the word, so it is changed by atomics: clear, then set. Each thread changes its own
+ * bits alone, in whatever order. */
+static void store_sub_word(emitter *e, e_place in, tsr_dtype t, uint32_t at, uint32_t x) {
+  uint32_t u32 = e_int(e, 32), p = e_word_pointer(e, in, at), sh = shift_in_word(e, in.shared, at);
+  uint32_t ones = e_u32(e, tsr_dtype_size(t) == 2 ? 0xffff : 0xff),
+           mask = VAL(&e->s, OpNot, u32, VAL(&e->s, OpShiftLeftLogical, u32, ones, sh));
+  uint32_t v = VAL(&e->s, OpShiftLeftLogical, u32, e_to_bits(e, t, x), sh);
+  uint32_t scope = e_u32(e, in.shared                      ? ScopeWorkgroup
+                            : e->caps->glsl_memory_model ? ScopeDevice
+                                                         : ScopeQueueFamily);
+  VAL(&e->s, OpAtomicAnd, u32, p, scope, e_u32(e, 0), mask);
+  VAL(&e->s, OpAtomicOr, u32, p, scope, e_u32(e, 0), v);
 }
 
 /* Elements of a loaded chunk as register scalars or a vector of `n`: u32 words are cast to the element type. */
@@ -174,35 +143,89 @@ static uint32_t words_to_elems(emitter *e, uint32_t x, int words, tsr_dtype t, i
   return x;
 }
 
-typedef struct access { const ir_op *op; bool shared; tsr_dtype t; int align; uint32_t at; } access;
+typedef struct access { const ir_op *op; e_place in; tsr_dtype t; int align; uint32_t at; } access;
 
 static int gcd_align(int align, int offset) {
   return offset ? (offset & -offset) < align ? (offset & -offset) : align : align;
 }
-static bool words_only(const emitter *e, const access *m) { return m->shared && !e->caps->shared_layout; }
+/* Elements that no access of their own size reaches. */
+static bool in_words(const emitter *e, const access *m) {
+  int size = (int)tsr_dtype_size(m->t);
+  if (size >= 4) return false;
+  return m->in.shared ? !e->caps->shared_layout : size == 2 ? !e->caps->storage16 : !e->caps->storage8;
+}
+
+/* A narrow type's bits as memory has them: needs no arithmetic on integers of that size. */
+static uint32_t stored_int(emitter *e, tsr_dtype t) {
+  return TYPE(&e->s, OpTypeInt, 8 * (uint32_t)tsr_dtype_size(t), 0);
+}
+
+/* 64 bits of shared memory that is an array of words. */
+static uint32_t load_two_words(emitter *e, const access *m, uint32_t at) {
+  uint32_t u32 = e_int(e, 32), low = load_raw(e, m->op, m->in, u32, 4, 4, at),
+           high = load_raw(e, m->op, m->in, u32, 4, 4, e_add_const(e, at, 4, 32));
+  uint32_t both = VAL(&e->s, OpCompositeConstruct, e_vec(e, u32, 2), low, high), type = e_element(e, m->t);
+  return type == e_vec(e, u32, 2) ? both : VAL(&e->s, OpBitcast, type, both);
+}
+
+static void store_two_words(emitter *e, const access *m, uint32_t at, uint32_t x) {
+  uint32_t u32 = e_int(e, 32), two = e_vec(e, u32, 2);
+  if (e_element(e, m->t) != two) x = VAL(&e->s, OpBitcast, two, x);
+  for (uint32_t i = 0; i < 2; i++)
+    store_raw(e, m->op, m->in, u32, 4, 4, e_add_const(e, at, 4 * i, 32), VAL(&e->s, OpCompositeExtract, u32, x, i));
+}
+
+static uint32_t load_element(emitter *e, const access *m, tsr_dtype bits, uint32_t at) {
+  int size = (int)tsr_dtype_size(m->t);
+  if (size == 8 && m->in.shared && !e->caps->shared_layout) return load_two_words(e, m, at);
+  if (in_words(e, m)) return load_sub_word(e, m->op, m->in, bits, at);
+  need_storage(e, m->in.shared, size);
+  if (!e_held_wide(e, bits)) return load_raw(e, m->op, m->in, mem_elem(e, m->t), size, size, at);
+  bool sign = !dtype_is_float(bits) && dtype_get(bits)->is_signed;
+  uint32_t x = load_raw(e, m->op, m->in, stored_int(e, bits), size, size, at);
+  return VAL(&e->s, sign ? OpSConvert : OpUConvert, e_int(e, 32), x);
+}
+
+static void store_element(emitter *e, const access *m, tsr_dtype bits, uint32_t at, uint32_t x) {
+  int size = (int)tsr_dtype_size(m->t);
+  if (size == 8 && m->in.shared && !e->caps->shared_layout) {
+    store_two_words(e, m, at, x);
+    return;
+  }
+  if (in_words(e, m)) {
+    store_sub_word(e, m->in, bits, at, x);
+    return;
+  }
+  need_storage(e, m->in.shared, size);
+  bool wide = e_held_wide(e, bits);
+  if (wide) x = VAL(&e->s, OpUConvert, stored_int(e, bits), x);
+  store_raw(e, m->op, m->in, wide ? stored_int(e, bits) : mem_elem(e, m->t), size, size, at, x);
+}
+
+/* The elements of a word. */
+static void of_word(emitter *e, tsr_dtype bits, uint32_t word, uint32_t *out) {
+  int per = 4 / (int)tsr_dtype_size(bits);
+  bool wide = e_held_wide(e, bits);
+  uint32_t v = wide ? word : VAL(&e->s, OpBitcast, e_reg(e, bits, per), word);
+  for (int k = 0; k < per; k++)
+    out[k] = wide ? e_of_word(e, bits, word, k) : VAL(&e->s, OpCompositeExtract, e_reg(e, bits, 1), v, (uint32_t)k);
+}
 
 /* Loads n scalars of a part into out[]: elements of type t (bool as u8). */
 static void load_elems(emitter *e, const access *m, int n, uint32_t *out) {
   int size = (int)tsr_dtype_size(m->t);
   tsr_dtype bits = m->t == TSR_BOOL ? TSR_U8 : m->t;
   for (int i = 0; i < n;) {
-    chunk c = next_chunk(e, m->t, i, n, m->align, m->shared);
-    uint32_t at = further(e, m->shared, m->at, (int64_t)i * size);
+    chunk c = next_chunk(e, m->t, i, n, m->align, m->in.shared);
+    uint32_t at = further(e, m->in.shared, m->at, (int64_t)i * size);
     if (!c.words) {
-      if (words_only(e, m) && size < 4) {
-        out[i] = load_sub_word(e, m->op, size, at);
-        if (m->t == TSR_F16) out[i] = VAL(&e->s, OpBitcast, e_float(e, 16), out[i]);
-      } else {
-        need_storage(e, m->shared, size);
-        out[i] = load_raw(e, m->op, m->shared, mem_elem(e, m->t), size, gcd_align(size, 0), at);
-      }
-      i++;
+      out[i++] = load_element(e, m, bits, at);
       continue;
     }
-    bool pairs = by_64(e, m->shared, c.words);
+    bool pairs = by_64(e, m->in.shared, c.words);
     uint32_t type = words_type(e, c.words), raw = pairs ? e_vec(e, e_int(e, 64), c.words / 2) : type;
     uint32_t x =
-        load_raw(e, m->op, m->shared, raw, 4 * c.words, gcd_align(m->align < 16 ? m->align : 16, i * size), at);
+        load_raw(e, m->op, m->in, raw, 4 * c.words, gcd_align(m->align < 16 ? m->align : 16, i * size), at);
     if (pairs) x = VAL(&e->s, OpBitcast, type, x);
     int per = size >= 4 ? c.n : 4 / size; /* elements of one bitcast: whole chunk, or those of a word */
     if (size >= 4) {
@@ -212,77 +235,94 @@ static void load_elems(emitter *e, const access *m, int n, uint32_t *out) {
     } else {
       for (int wd = 0; wd < c.words; wd++) {
         uint32_t word = c.words == 1 ? x : VAL(&e->s, OpCompositeExtract, e_int(e, 32), x, (uint32_t)wd);
-        uint32_t v = VAL(&e->s, OpBitcast, e_reg(e, bits, per), word);
-        for (int k = 0; k < per; k++)
-          out[i + wd * per + k] = VAL(&e->s, OpCompositeExtract, e_reg(e, bits, 1), v, (uint32_t)k);
+        of_word(e, bits, word, out + i + wd * per);
       }
     }
     i += c.n;
   }
 }
 
-static uint32_t assemble(emitter *e, tsr_dtype t, const uint32_t *x, int n) {
-  uint32_t w[4];
-  for (int i = 0; i < n; i++) w[i] = x[i];
-  return n == 1 ? w[0] : spv_val_n(&e->s, OpCompositeConstruct, e_reg(e, t, n), w, n);
+/* A part of n scalars, 1 to 4. */
+static uint32_t join(emitter *e, tsr_dtype t, const uint32_t *x, int n) {
+  return n == 1 ? x[0] : spv_val_n(&e->s, OpCompositeConstruct, e_reg(e, t, n), x, n);
 }
 
-static int vector_length(const ir_type *t) { return t->kind == IR_T_VECTOR ? (int)t->dims[0] : 1; }
+uint32_t e_element(emitter *e, tsr_dtype t) {
+  return t == TSR_I64 && e->pairs ? e_vec(e, e_int(e, 32), 2) : e_reg(e, t, 1);
+}
+
+int e_length(const ir_type *t) { return t->kind == IR_T_VECTOR ? (int)t->dims[0] : 1; }
 
 static access access_of(emitter *e, const ir_op *op, const ir_value *ptr, const ir_value *index, int n) {
   tsr_dtype t = ptr->type->dtype;
   int natural = n * (int)tsr_dtype_size(t), align = (int)ir_get_int(op, "align", 0);
   if (align <= 0) align = natural & -natural;
-  return (access){op, is_shared(ptr->type), t, align, address(e, ptr, index)};
+  return (access){op, place_of(e, ptr), t, align, address(e, ptr, index)};
+}
+
+sv e_assemble(emitter *e, const ir_type *t, const uint32_t *x) {
+  vt v = e_part(e, t);
+  sv r = {.part = {0}};
+  int n = e_length(t), words = e_is_pair(e, t) ? 2 : 1;
+  for (int p = 0; p * v.n < n; p++)
+    for (int w = 0; w < words; w++) {
+      uint32_t one[4];
+      for (int k = 0; k < v.n; k++)
+        one[k] = words == 1 ? x[p * v.n + k]
+                            : VAL(&e->s, OpCompositeExtract, e_int(e, 32), x[p * v.n + k], (uint32_t)w);
+      r.part[p * words + w] = join(e, v.t, one, v.n);
+    }
+  return r;
+}
+
+void e_scatter(emitter *e, const ir_type *t, const sv *v, uint32_t *out) {
+  vt part = e_part(e, t);
+  int words = e_is_pair(e, t) ? 2 : 1;
+  for (int i = 0; i < e_length(t); i++) {
+    uint32_t w[2];
+    for (int k = 0; k < words; k++) {
+      uint32_t x = v->part[words * (i / 4) + k];
+      w[k] = part.n == 1 ? x : VAL(&e->s, OpCompositeExtract, e_reg(e, part.t, 1), x, (uint32_t)(i % 4));
+    }
+    out[i] = words == 1 ? w[0] : VAL(&e->s, OpCompositeConstruct, e_element(e, part.t), w[0], w[1]);
+  }
 }
 
 tsr_status e_load(emitter *e, const ir_op *op) {
   const ir_type *rt = op->results[0]->type;
-  int n = vector_length(rt), per = n > 4 ? 4 : n;
-  uint32_t x[16];
-  if (n > 16) return e_fail(e, op, TSR_UNSUPPORTED, NULL, "vectors have at most 16 elements");
+  int n = e_length(rt);
+  uint32_t x[SV_ELEMENTS];
+  if (n > SV_ELEMENTS) return e_fail(e, op, TSR_UNSUPPORTED, NULL, "vectors have at most 16 elements");
   access m = access_of(e, op, op->operands[0], op->operands[1], n);
   load_elems(e, &m, n, x);
-  sv r = {.part = {0}};
-  for (int p = 0; p * per < n; p++) {
-    r.part[p] = assemble(e, m.t == TSR_BOOL ? TSR_U8 : m.t, x + p * per, per);
-    if (m.t == TSR_BOOL) r.part[p] = e_cast(e, r.part[p], TSR_U8, TSR_BOOL, per);
-  }
-  e_define(e, op->results[0], r);
+  for (int i = 0; i < n && m.t == TSR_BOOL; i++) x[i] = e_cast(e, x[i], TSR_U8, TSR_BOOL, 1);
+  e_define(e, op->results[0], e_assemble(e, rt, x));
   return NULL;
-}
-
-/* The scalars of a vector value. */
-static void scatter(emitter *e, const sv *v, vt part, int n, uint32_t *out) {
-  for (int i = 0; i < n; i++)
-    out[i] = part.n == 1 ? v->part[0]
-                         : VAL(&e->s, OpCompositeExtract, e_reg(e, part.t, 1), v->part[i / 4], (uint32_t)(i % 4));
 }
 
 static void store_elems(emitter *e, const access *m, int n, const uint32_t *x) {
   int size = (int)tsr_dtype_size(m->t);
   tsr_dtype bits = m->t == TSR_BOOL ? TSR_U8 : m->t;
   for (int i = 0; i < n;) {
-    chunk c = next_chunk(e, m->t, i, n, m->align, m->shared);
-    uint32_t at = further(e, m->shared, m->at, (int64_t)i * size);
-    if (!c.words && words_only(e, m) && size < 4) {
-      store_sub_word(e, size, at, m->t == TSR_F16 ? VAL(&e->s, OpBitcast, e_int(e, 16), x[i]) : x[i]);
-    } else if (!c.words) {
-      need_storage(e, m->shared, size);
-      store_raw(e, m->op, m->shared, mem_elem(e, m->t), size, size, at, x[i]);
+    chunk c = next_chunk(e, m->t, i, n, m->align, m->in.shared);
+    uint32_t at = further(e, m->in.shared, m->at, (int64_t)i * size);
+    if (!c.words) {
+      store_element(e, m, bits, at, x[i]);
     } else {
       uint32_t words[4];
       int per = size >= 4 ? 1 : 4 / size;
       for (int wd = 0; wd < c.words; wd++) {
-        uint32_t v = assemble(e, bits, x + i + wd * per, per);
-        words[wd] = bits == TSR_I32 ? v : VAL(&e->s, OpBitcast, e_int(e, 32), v);
+        const uint32_t *from = x + i + wd * per;
+        if (e_held_wide(e, bits)) words[wd] = e_to_word(e, bits, from, per);
+        else if (bits == TSR_I32) words[wd] = from[0];
+        else words[wd] = VAL(&e->s, OpBitcast, e_int(e, 32), join(e, bits, from, per));
       }
       uint32_t v =
           c.words == 1 ? words[0] : spv_val_n(&e->s, OpCompositeConstruct, words_type(e, c.words), words, c.words);
-      bool pairs = by_64(e, m->shared, c.words);
+      bool pairs = by_64(e, m->in.shared, c.words);
       uint32_t raw = pairs ? e_vec(e, e_int(e, 64), c.words / 2) : words_type(e, c.words);
       if (pairs) v = VAL(&e->s, OpBitcast, raw, v);
-      store_raw(e, m->op, m->shared, raw, 4 * c.words, gcd_align(m->align < 16 ? m->align : 16, i * size), at, v);
+      store_raw(e, m->op, m->in, raw, 4 * c.words, gcd_align(m->align < 16 ? m->align : 16, i * size), at, v);
     }
     i += c.n;
   }
@@ -290,16 +330,11 @@ static void store_elems(emitter *e, const access *m, int n, const uint32_t *x) {
 
 tsr_status e_store(emitter *e, const ir_op *op) {
   const ir_type *t = op->operands[0]->type;
-  int n = vector_length(t), per = n > 4 ? 4 : n;
-  uint32_t x[16];
-  if (n > 16) return e_fail(e, op, TSR_UNSUPPORTED, NULL, "vectors have at most 16 elements");
-  sv v = *e_value(e, op->operands[0]);
-  vt part = e_part(e, t);
-  if (part.t == TSR_BOOL) {
-    for (int p = 0; p * per < n; p++) v.part[p] = e_cast(e, v.part[p], TSR_BOOL, TSR_U8, per);
-    part.t = TSR_U8;
-  }
-  scatter(e, &v, part, n, x);
+  int n = e_length(t);
+  uint32_t x[SV_ELEMENTS];
+  if (n > SV_ELEMENTS) return e_fail(e, op, TSR_UNSUPPORTED, NULL, "vectors have at most 16 elements");
+  e_scatter(e, t, e_value(e, op->operands[0]), x);
+  for (int i = 0; i < n && e_part(e, t).t == TSR_BOOL; i++) x[i] = e_cast(e, x[i], TSR_BOOL, TSR_U8, 1);
   access m = access_of(e, op, op->operands[1], op->operands[2], n);
   store_elems(e, &m, n, x);
   return NULL;
@@ -318,75 +353,27 @@ tsr_status e_ptr_op(emitter *e, const ir_op *op) {
   } else if (op->def->code == TG_PTR_CAST) {
     e_define(e, r, *e_value(e, op->operands[0]));
   } else {
-    e_define(e, r, (sv){.part = {address(e, op->operands[0], op->operands[1])}});
+    uint32_t at = address(e, op->operands[0], op->operands[1]);
+    e_define(e, r, (sv){.part = {at}, .buffer = e_value(e, op->operands[0])->buffer});
   }
   return NULL;
 }
 
-/* SPIR-V wants matrix loads to point into an array: a runtime array at the address, element 0. Where shared memory is
- * only words, the pointer counts words; scale is log2 of how many elements one of the pointer's holds. */
+/* SPIR-V wants matrix loads to point into an array. Where shared memory is only words, the pointer counts words; scale
+ * is log2 of how many elements one of the pointer's holds. */
 uint32_t e_element_pointer(emitter *e, const ir_value *ptr, const ir_value *index, uint32_t *scale_log2,
-                           bool *is_physical) {
+                           bool *global) {
   tsr_dtype t = ptr->type->dtype;
   int size = (int)tsr_dtype_size(t);
-  bool shared = is_shared(ptr->type);
+  e_place in = place_of(e, ptr);
   uint32_t at = address(e, ptr, index), elem = mem_elem(e, t);
   *scale_log2 = 0;
-  *is_physical = !shared;
-  if (shared && !e->caps->shared_layout &&
+  *global = !in.shared;
+  if (in.shared && !e->caps->shared_layout &&
       size <= 4) { /* one variable for all types, or they would not be the same bytes */
     *scale_log2 = size == 4 ? 0 : size == 2 ? 1 : 2;
     elem = e_int(e, 32), size = 4;
   }
-  need_storage(e, shared, size);
-  if (shared) return shared_pointer(e, elem, size, at);
-  uint32_t before = e->s.next_id, array = TYPE(&e->s, OpTypeRuntimeArray, elem);
-  if (array >= before) SPV(&e->s, SEC_DECORATIONS, OpDecorate, array, DecArrayStride, (uint32_t)size);
-  before = e->s.next_id;
-  uint32_t holder = TYPE(&e->s, OpTypeStruct, array);
-  if (holder >= before) {
-    SPV(&e->s, SEC_DECORATIONS, OpDecorate, holder, DecBlock);
-    SPV(&e->s, SEC_DECORATIONS, OpMemberDecorate, holder, 0, DecOffset, 0);
-  }
-  uint32_t whole = e_physical(e, holder, at);
-  return VAL(&e->s, OpAccessChain, e_ptr(e, StoragePhysical, elem), whole, e_u32(e, 0), e_u32(e, 0));
-}
-
-/* ---- register arrays ---- */
-
-static uint32_t array_element(emitter *e, const ir_value *array, const sv *index, int offset, uint32_t *type) {
-  tsr_dtype t = array->type->dtype;
-  int bits = e->wide ? 64 : 32;
-  *type = e_reg(e, t, 1);
-  uint32_t i = index->is_const ? e_const_int(e, bits, wrap_add(index->c, offset), 1)
-                               : add_const(e, index->part[0], offset, bits);
-  return VAL(&e->s, OpAccessChain, e_ptr(e, StorageFunction, *type), e_value(e, array)->part[0], i);
-}
-
-tsr_status e_array_op(emitter *e, const ir_op *op) {
-  uint32_t type;
-  if (op->def->code == TG_LOCAL) {
-    const ir_type *t = op->results[0]->type;
-    uint32_t array = TYPE(&e->s, OpTypeArray, e_reg(e, t->dtype, 1), e_u32(e, (uint32_t)ir_type_count(t)));
-    e_define(e, op->results[0], (sv){.part = {e_local(e, array)}});
-    return NULL;
-  }
-  bool get = op->def->code == TG_GET;
-  const ir_value *array = op->operands[get ? 0 : 1];
-  const sv *index = e_value(e, op->operands[get ? 1 : 2]);
-  const ir_type *vt_ = get ? op->results[0]->type : op->operands[0]->type;
-  int n = vector_length(vt_), per = n > 4 ? 4 : n;
-  uint32_t x[16];
-  if (n > 16) return e_fail(e, op, TSR_UNSUPPORTED, NULL, "vectors have at most 16 elements");
-  if (!get) scatter(e, e_value(e, op->operands[0]), e_part(e, vt_), n, x);
-  for (int i = 0; i < n; i++) {
-    uint32_t p = array_element(e, array, index, i, &type);
-    if (get) x[i] = VAL(&e->s, OpLoad, type, p);
-    else SPV(&e->s, e->s.body, OpStore, p, x[i]);
-  }
-  if (!get) return NULL;
-  sv r = {.part = {0}};
-  for (int p = 0; p * per < n; p++) r.part[p] = assemble(e, array->type->dtype, x + p * per, per);
-  e_define(e, op->results[0], r);
-  return NULL;
+  need_storage(e, in.shared, size);
+  return e_array_pointer(e, in, elem, size, at);
 }

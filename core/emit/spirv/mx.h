@@ -1,7 +1,7 @@
 /* core/emit/spirv/mx.h - what the files of scalar functions in SPIR-V share: short names for instructions on n
  * components of f32
- * (`mx`), with the 32-bit words of such values, and structured control flow. Only core/emit/spirv/{math,trig,pow,rem}.c
- * include it. */
+ * (`mx`), with the 32-bit words of such values, and structured control flow. Only core/emit/spirv/{math,trig,pow,rem,
+ * pair*,repeat}.c include it. */
 #ifndef CORE_EMIT_SPIRV_MX_H
 #define CORE_EMIT_SPIRV_MX_H
 #include "core/emit/spirv/internal.h"
@@ -76,6 +76,24 @@ static inline uint32_t mx_scale(mx m, uint32_t y, uint32_t i) {
   uint32_t half = mx_u(m, OpShiftRightArithmetic, i, mx_uk(m, 1));
   return mx_mul(m, mx_mul(m, y, mx_power_of_2(m, half)), mx_power_of_2(m, mx_u(m, OpISub, i, half)));
 }
+
+/* ---- 64 bits as two words, since devices may lack 64-bit integers: emit/spirv/pair.c ---- */
+typedef struct mx_pair { uint32_t low, high; } mx_pair;
+/* An op with two results: OpIAddCarry, OpUMulExtended. */
+mx_pair mx_two(mx m, int op, uint32_t a, uint32_t b);
+mx_pair mx_pair_add(mx m, mx_pair a, mx_pair b);
+mx_pair mx_pair_neg(mx m, mx_pair a);
+mx_pair mx_pair_pick(mx m, uint32_t c, mx_pair a, mx_pair b);
+mx_pair mx_pair_shl(mx m, mx_pair x, uint32_t by); /* by 0 to 31 */
+/* The exact remainder of f64 of n components by such words: emit/spirv/pair_rem.c. */
+uint32_t mx_pair_rem(emitter *e, int n, uint32_t a, uint32_t b);
+
+/* ---- loops within an operation: emit/spirv/repeat.c ---- */
+enum { MX_CARRIED = 6 };
+typedef struct mx_repeat { uint32_t head, cont, merge, id[MX_CARRIED]; size_t patch[MX_CARRIED]; int n; } mx_repeat;
+/* n carried values, which are id[] in the body; then what they become, each of n_components. */
+mx_repeat mx_repeat_begin(emitter *e, uint32_t type, int n, const uint32_t *init);
+void mx_repeat_end(emitter *e, const mx_repeat *r, int n_components, const uint32_t *next, uint32_t go_on);
 
 /* ---- functions of the other files: f32 of n components ---- */
 uint32_t mx_sin_cos(mx m, uint32_t x, uint32_t shift); /* sin for shift 0, cos for 1 */

@@ -11,36 +11,6 @@ static uint32_t is(ix m, int code, uint32_t a, uint32_t b) { return VAL(&m.e->s,
 static uint32_t either(ix m, uint32_t a, uint32_t b) { return VAL(&m.e->s, OpLogicalOr, m.bt, a, b); }
 static uint32_t pick(ix m, uint32_t c, uint32_t a, uint32_t b) { return VAL(&m.e->s, OpSelect, m.it, c, a, b); }
 
-/* do { x[] = step(x[]) } while (any component goes on): three values are carried. */
-enum { CARRIED = 3 };
-typedef struct repeat { uint32_t head, cont, merge, id[CARRIED]; size_t patch[CARRIED]; } repeat;
-
-static repeat repeat_begin(emitter *e, uint32_t type, const uint32_t init[CARRIED]) {
-  uint32_t before = e->label, body = spv_id(&e->s);
-  repeat r = {.head = spv_id(&e->s), .cont = spv_id(&e->s), .merge = spv_id(&e->s)};
-  SPV(&e->s, e->s.body, OpBranch, r.head);
-  e_block(e, r.head);
-  for (int i = 0; i < CARRIED; i++) {
-    r.id[i] = spv_id(&e->s);
-    SPV(&e->s, e->s.body, OpPhi, type, r.id[i], init[i], before, 0, r.cont);
-    r.patch[i] = e->s.sec[e->s.body].n - 2;
-  }
-  SPV(&e->s, e->s.body, OpLoopMerge, r.merge, r.cont, 0);
-  SPV(&e->s, e->s.body, OpBranch, body);
-  e_block(e, body);
-  return r;
-}
-
-static void repeat_end(emitter *e, const repeat *r, int n, const uint32_t next[CARRIED], uint32_t go_on) {
-  uint32_t any = n == 1 ? go_on : VAL(&e->s, OpAny, e_bool(e), go_on);
-  for (int i = 0; i < CARRIED; i++)
-    if (spv_ok(&e->s)) e->s.sec[e->s.body].w[r->patch[i]] = next[i];
-  SPV(&e->s, e->s.body, OpBranch, r->cont);
-  e_block(e, r->cont);
-  SPV(&e->s, e->s.body, OpBranchConditional, any, r->head, r->merge);
-  e_block(e, r->merge);
-}
-
 /* Exponent field and mantissa of a magnitude's bits; subnormals have field 1 and no leading bit. */
 static void parts(ix m, uint32_t b, uint32_t *field, uint32_t *mantissa) {
   uint32_t e = op(m, OpShiftRightLogical, b, k(m, m.mant)),
@@ -65,6 +35,7 @@ static uint32_t assemble(ix m, uint32_t r, uint32_t field) {
  * every driver. */
 uint32_t e_float_rem(emitter *e, vt v, uint32_t a, uint32_t b) {
   bool wide = v.t == TSR_F64;
+  if (wide && e->pairs) return mx_pair_rem(e, v.n, a, b);
   int bits = wide ? 64 : 32, mant = wide ? 52 : 23;
   ix m = {e, v.n, bits, mant, e_vec(e, e_int(e, bits), v.n), e_vec(e, e_float(e, bits), v.n), e_vec(e, e_bool(e), v.n)};
   int64_t top = wide ? INT64_MIN : (int64_t)0x80000000, inf = wide ? (int64_t)0x7ff0000000000000 : 0x7f800000,
@@ -79,10 +50,10 @@ uint32_t e_float_rem(emitter *e, vt v, uint32_t a, uint32_t b) {
   parts(m, mb, &eb, &y);
   y = pick(m, idle, k(m, 1), y);
   uint32_t step = k(m, bits - mant - 1), distance = pick(m, idle, k(m, 0), op(m, OpISub, ea, eb));
-  repeat r = repeat_begin(e, m.it, (uint32_t[]){x, distance, y});
+  mx_repeat r = mx_repeat_begin(e, m.it, 3, (uint32_t[]){x, distance, y});
   uint32_t s = pick(m, is(m, OpSLessThan, r.id[1], step), r.id[1], step), left = op(m, OpISub, r.id[1], s);
   uint32_t rest = op(m, OpUMod, op(m, OpShiftLeftLogical, r.id[0], s), r.id[2]);
-  repeat_end(e, &r, v.n, (uint32_t[]){rest, left, r.id[2]}, is(m, OpSGreaterThan, left, k(m, 0)));
+  mx_repeat_end(e, &r, v.n, (uint32_t[]){rest, left, r.id[2]}, is(m, OpSGreaterThan, left, k(m, 0)));
   uint32_t out = pick(m, same, ma, assemble(m, rest, eb));
   return VAL(&e->s, OpBitcast, m.ft, pick(m, none, k(m, quiet), op(m, OpBitwiseOr, out, sign)));
 }
@@ -93,11 +64,12 @@ uint32_t e_int_pow(emitter *e, vt v, uint32_t a, uint32_t b) {
   ix m = {e, v.n, 8 * (int)tsr_dtype_size(v.t), 0, e_reg(e, v.t, v.n), 0, e_vec(e, e_bool(e), v.n)};
   uint32_t zero = k(m, 0), one = k(m, 1), odd = is(m, OpINotEqual, op(m, OpBitwiseAnd, b, one), zero);
   uint32_t below = is_signed ? is(m, OpSLessThan, b, zero) : 0;
-  repeat r = repeat_begin(e, m.it, (uint32_t[]){a, below ? pick(m, below, zero, b) : b, one});
+  mx_repeat r = mx_repeat_begin(e, m.it, 3, (uint32_t[]){a, below ? pick(m, below, zero, b) : b, one});
   uint32_t use = is(m, OpINotEqual, op(m, OpBitwiseAnd, r.id[1], one), zero),
            product = pick(m, use, op(m, OpIMul, r.id[2], r.id[0]), r.id[2]);
   uint32_t left = op(m, OpShiftRightLogical, r.id[1], one);
-  repeat_end(e, &r, v.n, (uint32_t[]){op(m, OpIMul, r.id[0], r.id[0]), left, product}, is(m, OpINotEqual, left, zero));
+  mx_repeat_end(e, &r, v.n, (uint32_t[]){op(m, OpIMul, r.id[0], r.id[0]), left, product},
+                is(m, OpINotEqual, left, zero));
   if (!below) return product;
   uint32_t minus = is(m, OpIEqual, a, k(m, -1)),
            unit = pick(m, minus, pick(m, odd, k(m, -1), one), pick(m, is(m, OpIEqual, a, one), one, zero));

@@ -9,8 +9,9 @@ static bool is_float(tsr_dtype t) { return dtype_is_float(t); }
 static bool is_signed(tsr_dtype t) { return dtype_get(t)->is_signed; }
 static int bits_of(tsr_dtype t) { return 8 * (int)tsr_dtype_size(t); }
 /* The type in which values of t are computed. */
-static tsr_dtype compute_type(tsr_dtype t) {
-  return t == TSR_BF16 || t == TSR_F8E4M3 || t == TSR_F8E5M2 || t == TSR_TF32 ? TSR_F32 : t;
+static tsr_dtype compute_type(const emitter *e, tsr_dtype t) {
+  bool as_bits = t == TSR_BF16 || t == TSR_F8E4M3 || t == TSR_F8E5M2 || t == TSR_TF32;
+  return as_bits || (t == TSR_F16 && !e->caps->f16) ? TSR_F32 : t;
 }
 
 static uint32_t keep(emitter *e, uint32_t id) {
@@ -76,13 +77,13 @@ static uint32_t mul_high(emitter *e, vt v, uint32_t a, uint32_t b) {
     a = VAL(&e->s, OpBitwiseAnd, type, a, low), b = VAL(&e->s, OpBitwiseAnd, type, b, low);
     return VAL(&e->s, OpShiftRightLogical, type, VAL(&e->s, OpIMul, type, a, b), e_const_int(e, 64, 32, v.n));
   }
-  if (bits < 32) a = VAL(&e->s, widen, u32, a), b = VAL(&e->s, widen, u32, b);
+  a = e_resize(e, widen, bits, 32, v.n, a), b = e_resize(e, widen, bits, 32, v.n, b);
   uint32_t both = VAL(&e->s, OpUMulExtended, TYPE(&e->s, OpTypeStruct, u32, u32), a, b);
   uint32_t high = VAL(&e->s, OpCompositeExtract, u32, both, 1);
-  return bits < 32 ? VAL(&e->s, OpUConvert, type, high) : high;
+  return e_resize(e, OpUConvert, 32, bits, v.n, high);
 }
 
-uint32_t e_binary(emitter *e, int code, vt v, uint32_t a, uint32_t b) {
+static uint32_t binary(emitter *e, int code, vt v, uint32_t a, uint32_t b) {
   bool f = is_float(v.t);
   uint32_t type = e_reg(e, v.t, v.n);
   switch (code) {
@@ -102,14 +103,16 @@ uint32_t e_binary(emitter *e, int code, vt v, uint32_t a, uint32_t b) {
   }
 }
 
+uint32_t e_binary(emitter *e, int code, vt v, uint32_t a, uint32_t b) { return e_wrap(e, v, binary(e, code, v, a, b)); }
+
 uint32_t e_combine(emitter *e, int code, vt v, uint32_t a, uint32_t b) {
-  vt c = {compute_type(v.t), v.n};
+  vt c = {compute_type(e, v.t), v.n};
   if (c.t != v.t) a = e_cast(e, a, v.t, c.t, v.n), b = e_cast(e, b, v.t, c.t, v.n);
   uint32_t r = e_binary(e, code, c, a, b);
   return c.t != v.t ? e_cast(e, r, c.t, v.t, v.n) : r;
 }
 
-uint32_t e_unary(emitter *e, int code, vt v, uint32_t a) {
+static uint32_t unary(emitter *e, int code, vt v, uint32_t a) {
   bool f = is_float(v.t);
   uint32_t type = e_reg(e, v.t, v.n);
   switch (code) {
@@ -124,10 +127,12 @@ uint32_t e_unary(emitter *e, int code, vt v, uint32_t a) {
   }
 }
 
+uint32_t e_unary(emitter *e, int code, vt v, uint32_t a) { return e_wrap(e, v, unary(e, code, v, a)); }
+
 static uint32_t fma3(emitter *e, vt v, uint32_t a, uint32_t b, uint32_t c) {
   uint32_t type = e_reg(e, v.t, v.n);
   if (is_float(v.t)) return GLSL(e, GlslFma, type, a, b, c);
-  return VAL(&e->s, OpIAdd, type, VAL(&e->s, OpIMul, type, a, b), c);
+  return e_wrap(e, v, VAL(&e->s, OpIAdd, type, VAL(&e->s, OpIMul, type, a, b), c));
 }
 
 uint32_t e_compare(emitter *e, int predicate, vt v, uint32_t a, uint32_t b) {
@@ -223,7 +228,7 @@ static uint32_t arithmetic(emitter *e, const ir_op *op, vt v, const uint32_t *x)
   /* Functions are computed in f32 whatever the float type; f64 has its own check in e_scalar_op. */
   bool math = e_is_math(code) && is_float(v.t) && v.t != TSR_F64; /* f64 has rsqrt alone */
   bool by_f32 = math || (code == SC_REM && v.t == TSR_F16);
-  tsr_dtype c = by_f32 ? TSR_F32 : compute_type(v.t);
+  tsr_dtype c = by_f32 ? TSR_F32 : compute_type(e, v.t);
   uint32_t y[3] = {0};
   for (int i = 0; i < op->n_operands; i++) y[i] = c != v.t ? e_cast(e, x[i], v.t, c, v.n) : x[i];
   vt w = {c, v.n};
@@ -252,9 +257,9 @@ static tsr_status check(emitter *e, const ir_op *op, vt v) {
 
 tsr_status e_scalar_op(emitter *e, const ir_op *op) {
   int code = op->def->code;
-  if (fold(e, op) || simplify(e, op)) return NULL;
+  if (fold(e, op) || simplify(e, op) || e_pair_op(e, op)) return NULL;
   const ir_type *first = op->operands[code == SC_SELECT ? 1 : 0]->type;
-  int n_parts = e_parts(first);
+  int n_parts = e_parts(e, first);
   vt v = e_part(e, first);
   TSR_TRY(check(e, op, v));
   sv r = {.part = {0}};
@@ -262,10 +267,10 @@ tsr_status e_scalar_op(emitter *e, const ir_op *op) {
     uint32_t x[3] = {0};
     for (int i = 0; i < op->n_operands; i++) {
       const sv *s = e_value(e, op->operands[i]);
-      x[i] = s->part[e_parts(op->operands[i]->type) > 1 ? p : 0];
+      x[i] = s->part[e_parts(e, op->operands[i]->type) > 1 ? p : 0];
     }
     if (code == SC_COMPARE) {
-      tsr_dtype c = compute_type(v.t);
+      tsr_dtype c = compute_type(e, v.t);
       for (int i = 0; i < 2 && c != v.t; i++) x[i] = e_cast(e, x[i], v.t, c, v.n);
       r.part[p] = e_compare(e, scalar_predicate(ir_get_str(op, "predicate", "eq")), (vt){c, v.n}, x[0], x[1]);
     } else if (code == SC_SELECT) {

@@ -73,10 +73,10 @@ static void load_ids(emitter *e, const usage *u) {
   }
 }
 
-/* The push constants: addresses, then the first block of a rebased kernel. */
+/* The push constants: addresses or offsets, then the first block of a rebased kernel. */
 static uint32_t push_block(emitter *e, int n_push, bool rebased) {
-  uint32_t address = e_address_type(e), u32 = e_int(e, 32), block = spv_id(&e->s),
-           w[1 + EMIT_SPIRV_MAX_PUSH + 3] = {block};
+  uint32_t address = e_address_type(e), u32 = e_int(e, 32), block = spv_id(&e->s), size = e->caps->descriptors ? 4 : 8,
+           w[1 + EMIT_SPIRV_MAX_BINDINGS + 3] = {block};
   int n = 1;
   for (int i = 0; i < n_push; i++) w[n++] = address;
   for (int i = 0; i < 3 && rebased; i++) w[n++] = u32;
@@ -84,7 +84,7 @@ static uint32_t push_block(emitter *e, int n_push, bool rebased) {
   SPV(&e->s, SEC_DECORATIONS, OpDecorate, block, DecBlock);
   for (int i = 0; i < n - 1; i++)
     SPV(&e->s, SEC_DECORATIONS, OpMemberDecorate, block, (uint32_t)i, DecOffset,
-        i < n_push ? 8 * (uint32_t)i : EMIT_SPIRV_BASE + 4 * (uint32_t)(i - n_push));
+        i < n_push ? size * (uint32_t)i : EMIT_SPIRV_BASE + 4 * (uint32_t)(i - n_push));
   uint32_t pt = e_ptr(e, StoragePushConstant, block), var = spv_id(&e->s);
   SPV(&e->s, SEC_TYPES, OpVariable, pt, var, StoragePushConstant);
   e_interface(e, var);
@@ -101,15 +101,19 @@ static tsr_status load_args(emitter *e) {
   const ir_block *b = e->kernel->regions[0];
   int64_t grid[3] = {1, 1, 1};
   ir_get_ints(e->kernel, "grid", grid, 3);
-  int n = b->n_args, n_push = n > EMIT_SPIRV_MAX_PUSH ? 1 : n;
+  int n = b->n_args, most = e->caps->descriptors ? EMIT_SPIRV_MAX_BINDINGS : EMIT_SPIRV_MAX_PUSH,
+      n_push = n > most ? 1 : n;
   bool rebased = emit_spirv_rebased(grid);
   uint32_t table = 0;
   if (!n && !rebased) return NULL;
+  if (n > most && e->caps->descriptors)
+    return e_fail(e, e->kernel, TSR_UNSUPPORTED, "fuse less", "%d buffers; without bufferDeviceAddress at most %d", n,
+                  most);
   uint32_t var = push_block(e, n_push, rebased);
   for (int i = 0; i < 3 && rebased; i++)
     if (e->block_id[i])
       e->block_id[i] = VAL(&e->s, OpIAdd, e_int(e, 32), e->block_id[i], push_member(e, var, n_push + i, e_int(e, 32)));
-  if (n > EMIT_SPIRV_MAX_PUSH) table = push_member(e, var, 0, e_address_type(e));
+  if (n > most) table = push_member(e, var, 0, e_address_type(e));
   for (int i = 0; i < n; i++) {
     const ir_value *a = b->args[i];
     if (a->type->kind != IR_T_PTR)
@@ -121,7 +125,7 @@ static tsr_status load_args(emitter *e) {
     } else {
       x = push_member(e, var, i, e_address_type(e));
     }
-    e_define(e, a, (sv){.part = {x}});
+    e_define(e, a, (sv){.part = {x}, .buffer = i});
   }
   return NULL;
 }
@@ -145,10 +149,11 @@ static void preamble(emitter *e, uint32_t main_id) {
   spv *s = &e->s;
   spv_capability(s, CapShader);
   if (!e->caps->glsl_memory_model) spv_capability(s, CapVulkanMemoryModel);
-  spv_capability(s, CapPhysicalStorageBufferAddresses);
+  if (!e->caps->descriptors) spv_capability(s, CapPhysicalStorageBufferAddresses);
   e->glsl = spv_id(s);
   spv_string(s, SEC_IMPORTS, OpExtInstImport, &e->glsl, 1, "GLSL.std.450", NULL, 0);
-  SPV(s, SEC_MODEL, OpMemoryModel, AddressingPhysical64, e->caps->glsl_memory_model ? ModelGLSL450 : ModelVulkan);
+  SPV(s, SEC_MODEL, OpMemoryModel, e->caps->descriptors ? AddressingLogical : AddressingPhysical64,
+      e->caps->glsl_memory_model ? ModelGLSL450 : ModelVulkan);
   SPV(s, SEC_MODES, OpExecutionMode, main_id, ModeLocalSize, (uint32_t)e->block[0], (uint32_t)e->block[1],
       (uint32_t)e->block[2]);
   float_controls(e, main_id);
@@ -180,9 +185,9 @@ static tsr_status kernel_body(emitter *e) {
 static tsr_status check_capabilities(emitter *e) {
   const tsr_caps *c = e->caps;
   const struct { uint32_t capability; bool have; const char *feature; } needs[] = {
-      {CapFloat64, c->f64, "shaderFloat64"}, {CapFloat16, c->f16, "shaderFloat16 with storageBuffer16BitAccess"}, {CapInt16, c->i16, "shaderInt16 with storageBuffer16BitAccess"},
-      {CapInt8, c->i8, "shaderInt8 with storageBuffer8BitAccess"}, {CapInt64, c->i64, "shaderInt64"}, {CapStorageBuffer16BitAccess, c->f16 || c->i16, "storageBuffer16BitAccess"},
-      {CapStorageBuffer8BitAccess, c->i8, "storageBuffer8BitAccess"}, {CapGroupNonUniformShuffle, c->subgroup_shuffle, "subgroup shuffle"},
+      {CapFloat64, c->f64, "shaderFloat64"}, {CapFloat16, c->f16, "shaderFloat16"}, {CapInt16, c->i16, "shaderInt16"},
+      {CapInt8, c->i8, "shaderInt8"}, {CapInt64, c->i64, "shaderInt64"}, {CapStorageBuffer16BitAccess, c->storage16, "storageBuffer16BitAccess"},
+      {CapStorageBuffer8BitAccess, c->storage8, "storageBuffer8BitAccess"}, {CapGroupNonUniformShuffle, c->subgroup_shuffle, "subgroup shuffle"},
       {CapBFloat16Type, c->bf16, "shaderBFloat16Type"}, {CapFloat8, c->f8, "shaderFloat8"}};
   const spv_words *b = &e->s.sec[SEC_CAPS];
   for (size_t i = 1; i < b->n; i += 2)
@@ -203,6 +208,9 @@ static tsr_status check_kernel(emitter *e) {
       threads > (e->caps->max_threads ? e->caps->max_threads : 1024))
     return e_fail(e, e->kernel, TSR_UNSUPPORTED, "use smaller tiles", "%lld threads in a block; the device allows %d",
                   (long long)threads, e->caps->max_threads);
+  if (e->wide && e->pairs)
+    return e_fail(e, e->kernel, TSR_UNSUPPORTED, "split the tensor",
+                  "indices of more than 32 bits; the device has no shaderInt64");
   if (e->shared_bytes > e->caps->shared_bytes)
     return e_fail(e, e->kernel, TSR_UNSUPPORTED, "use smaller tiles",
                   "%lld bytes of shared memory; the device has %lld", (long long)e->shared_bytes,

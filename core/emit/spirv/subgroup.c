@@ -6,19 +6,25 @@
 #include "core/emit/spirv/internal.h"
 #include "core/ir/reducer.h"
 
+/* Then there is no integer of its bits; they travel as an f32. */
+static bool f16_without_i16(const emitter *e, vt v) { return v.t == TSR_F16 && e->caps->f16 && !e->caps->i16; }
+
 /* To and from the words that are shuffled, of types of at most 32 bits. */
 static uint32_t pack(emitter *e, uint32_t x, vt v) {
+  int bits = 8 * (int)tsr_dtype_size(v.t);
   if (v.t == TSR_BOOL) return e_cast(e, x, TSR_BOOL, TSR_I32, v.n);
-  uint32_t type = e_vec(e, e_int(e, 32), v.n);
-  if (v.t == TSR_F16) x = VAL(&e->s, OpBitcast, e_vec(e, e_int(e, 16), v.n), x);
-  else if (dtype_is_float(v.t) && tsr_dtype_size(v.t) == 4) return VAL(&e->s, OpBitcast, type, x);
-  return tsr_dtype_size(v.t) < 4 ? VAL(&e->s, OpUConvert, type, x) : x;
+  if (f16_without_i16(e, v)) return pack(e, e_cast(e, x, TSR_F16, TSR_F32, v.n), (vt){TSR_F32, v.n});
+  if (v.t == TSR_F16 && e->caps->f16) x = VAL(&e->s, OpBitcast, e_vec(e, e_int(e, 16), v.n), x);
+  else if (dtype_is_float(v.t) && bits == 32) return VAL(&e->s, OpBitcast, e_vec(e, e_int(e, 32), v.n), x);
+  return e_resize(e, OpUConvert, bits, 32, v.n, x);
 }
 
 static uint32_t unpack(emitter *e, uint32_t x, vt v) {
+  int size = 8 * (int)tsr_dtype_size(v.t);
   if (v.t == TSR_BOOL) return e_cast(e, x, TSR_I32, TSR_BOOL, v.n);
-  if (tsr_dtype_size(v.t) < 4) x = VAL(&e->s, OpUConvert, e_vec(e, e_int(e, 8 * (int)tsr_dtype_size(v.t)), v.n), x);
-  bool bits = v.t == TSR_F16 || (dtype_is_float(v.t) && tsr_dtype_size(v.t) == 4);
+  if (f16_without_i16(e, v)) return e_cast(e, unpack(e, x, (vt){TSR_F32, v.n}), TSR_F32, TSR_F16, v.n);
+  x = e_resize(e, OpUConvert, 32, size, v.n, x);
+  bool bits = (v.t == TSR_F16 && e->caps->f16) || (dtype_is_float(v.t) && size == 32);
   return bits ? VAL(&e->s, OpBitcast, e_reg(e, v.t, v.n), x) : x;
 }
 
@@ -57,16 +63,22 @@ static uint32_t source_lane(emitter *e, const char *mode, uint32_t by, int width
   return VAL(&e->s, OpSelect, u32, ok, VAL(&e->s, OpIAdd, u32, base, to), lane);
 }
 
+/* What each part of a value is shuffled as. */
+static vt words_of(const emitter *e, const ir_type *t) {
+  vt v = e_part(e, t);
+  return e_is_pair(e, t) ? (vt){TSR_I32, v.n} : v;
+}
+
 static tsr_status shuffle(emitter *e, const ir_op *op, int width) {
   const char *mode = ir_get_str(op, "mode", "xor");
   const ir_type *t = op->operands[0]->type, *lt = op->operands[1]->type;
-  vt v = e_part(e, t);
+  vt v = words_of(e, t);
   uint32_t by = e_value(e, op->operands[1])->part[0];
   if (tsr_dtype_size(e_dtype(e, lt)) != 4) by = VAL(&e->s, OpUConvert, e_int(e, 32), by);
   bool is_xor = !strcmp(mode, "xor");
   uint32_t lane = is_xor ? by : source_lane(e, mode, by, width);
   sv r = {.part = {0}};
-  for (int p = 0; p < e_parts(t); p++)
+  for (int p = 0; p < e_parts(e, t); p++)
     r.part[p] = shuffle_part(e, is_xor ? OpGroupNonUniformShuffleXor : OpGroupNonUniformShuffle, v,
                              e_value(e, op->operands[0])->part[p], lane);
   e_define(e, op->results[0], r);
@@ -75,15 +87,19 @@ static tsr_status shuffle(emitter *e, const ir_op *op, int width) {
 
 static tsr_status reduce(emitter *e, const ir_op *op, int width) {
   const ir_type *t = op->operands[0]->type;
-  vt v = e_part(e, t);
+  vt v = e_part(e, t), w = words_of(e, t);
+  int code = ir_reducer_of(op)->code, step = e_is_pair(e, t) ? 2 : 1;
   sv r = *e_value(e, op->operands[0]);
   r.is_const = false;
-  for (int p = 0; p < e_parts(t); p++)
+  for (int p = 0; p < e_parts(e, t); p += step)
     for (int d = 1; d < width; d *= 2) {
-      uint32_t other = shuffle_part(e, OpGroupNonUniformShuffleXor, v, r.part[p], e_u32(e, (uint32_t)d));
+      uint32_t other[2];
+      for (int i = 0; i < step; i++)
+        other[i] = shuffle_part(e, OpGroupNonUniformShuffleXor, w, r.part[p + i], e_u32(e, (uint32_t)d));
       /* Both partners must add in the same order to get the same bits only for operations that don't commute; these do.
        */
-      r.part[p] = e_combine(e, ir_reducer_of(op)->code, v, r.part[p], other);
+      if (step == 2) e_pair_combine(e, code, v.n, r.part + p, other);
+      else r.part[p] = e_combine(e, code, v, r.part[p], other[0]);
     }
   e_define(e, op->results[0], r);
   return NULL;

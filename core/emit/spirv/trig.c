@@ -28,30 +28,9 @@ static uint32_t table_word(mx m, uint32_t at, int i) {
   return w;
 }
 
-/* 64 bits as two words, since devices may lack 64-bit integers. */
-typedef struct wide { uint32_t low, high; } wide;
-
-static wide two_results(mx m, int op, uint32_t a, uint32_t b) {
-  uint32_t r = VAL(&m.e->s, op, TYPE(&m.e->s, OpTypeStruct, m.ut, m.ut), a, b);
-  return (wide){VAL(&m.e->s, OpCompositeExtract, m.ut, r, 0), VAL(&m.e->s, OpCompositeExtract, m.ut, r, 1)};
-}
-
-static wide add_wide(mx m, wide a, wide b) {
-  wide low = two_results(m, OpIAddCarry, a.low, b.low);
-  return (wide){low.low, mx_u(m, OpIAdd, mx_u(m, OpIAdd, a.high, b.high), low.high)};
-}
-
-/* Shifted left by 0 to 31. */
-static wide shift_wide(mx m, wide x, uint32_t by) {
-  uint32_t back = mx_u(m, OpISub, mx_uk(m, 31), by),
-           over = mx_u(m, OpShiftRightLogical, mx_u(m, OpShiftRightLogical, x.low, mx_uk(m, 1)), back);
-  return (wide){mx_u(m, OpShiftLeftLogical, x.low, by),
-                mx_u(m, OpBitwiseOr, mx_u(m, OpShiftLeftLogical, x.high, by), over)};
-}
-
 /* The top 64 of 96 bits of |x| * 2/pi modulo 4: 2 of the quadrant, 62 of the fraction. x = mant * 2^(e - 23); of the
  * table the bits from weight 2^1 on after that scaling are needed, those above give multiples of 4. */
-static wide turns(mx m, uint32_t b) {
+static mx_pair turns(mx m, uint32_t b) {
   uint32_t e = mx_u(m, OpShiftRightLogical, b, mx_uk(m, 23)),
            mant = mx_u(m, OpBitwiseOr, mx_u(m, OpBitwiseAnd, b, mx_uk(m, 0x7fffff)), mx_uk(m, 0x800000));
   uint32_t pos = mx_u(m, OpISub, e, mx_uk(m, 127 + 23 - 30)), at = mx_u(m, OpShiftRightLogical, pos, mx_uk(m, 5)),
@@ -63,24 +42,23 @@ static wide turns(mx m, uint32_t b) {
     w[i] =
         mx_u(m, OpBitwiseOr, high, mx_u(m, OpShiftRightLogical, mx_u(m, OpShiftRightLogical, next, mx_uk(m, 1)), back));
   }
-  wide low = two_results(m, OpUMulExtended, mant, w[2]), mid = two_results(m, OpUMulExtended, mant, w[1]);
-  wide sum = add_wide(m, mid, (wide){low.high, mx_uk(m, 0)});
-  return add_wide(m, sum, (wide){mx_uk(m, 0), mx_u(m, OpIMul, mant, w[0])});
+  mx_pair low = mx_two(m, OpUMulExtended, mant, w[2]), mid = mx_two(m, OpUMulExtended, mant, w[1]);
+  mx_pair sum = mx_pair_add(m, mid, (mx_pair){low.high, mx_uk(m, 0)});
+  return mx_pair_add(m, sum, (mx_pair){mx_uk(m, 0), mx_u(m, OpIMul, mant, w[0])});
 }
 
 /* The signed fraction s times pi/2 * 2^-64. Its upper 12 bits times the upper 11 of pi/2 are exact, so that one
  * rounding counts. */
-static uint32_t of_fraction(mx m, wide s) {
+static uint32_t of_fraction(mx m, mx_pair s) {
   uint32_t minus = VAL(&m.e->s, OpSLessThan, m.bt, s.high, mx_uk(m, 0));
-  wide opposite = add_wide(m, (wide){VAL(&m.e->s, OpNot, m.ut, s.low), VAL(&m.e->s, OpNot, m.ut, s.high)},
-                           (wide){mx_uk(m, 1), mx_uk(m, 0)});
-  wide x = {mx_upick(m, minus, opposite.low, s.low), mx_upick(m, minus, opposite.high, s.high)};
+  mx_pair opposite = mx_pair_neg(m, s);
+  mx_pair x = {mx_upick(m, minus, opposite.low, s.low), mx_upick(m, minus, opposite.high, s.high)};
   uint32_t small = VAL(&m.e->s, OpIEqual, m.bt, x.high, mx_uk(m, 0)),
            zeros = mx_upick(m, small, mx_uk(m, 32), mx_uk(m, 0));
-  x = (wide){mx_upick(m, small, mx_uk(m, 0), x.low), mx_upick(m, small, x.low, x.high)};
+  x = (mx_pair){mx_upick(m, small, mx_uk(m, 0), x.low), mx_upick(m, small, x.low, x.high)};
   uint32_t top = GLSL(m.e, GlslFindUMsb, m.ut, mx_u(m, OpBitwiseOr, x.high, mx_uk(m, 1))),
            by = mx_u(m, OpISub, mx_uk(m, 31), top);
-  x = shift_wide(m, x, by);
+  x = mx_pair_shl(m, x, by);
   uint32_t exponent = mx_u(m, OpISub, mx_uk(m, 127 - 32), mx_u(m, OpIAdd, zeros, by));
   uint32_t scale = mx_from_bits(m, mx_u(m, OpShiftLeftLogical, exponent, mx_uk(m, 23)));
   uint32_t rest = mx_u(m, OpBitwiseOr, mx_u(m, OpShiftLeftLogical, x.high, mx_uk(m, 12)),
@@ -100,9 +78,9 @@ static reduced by_words(mx m, uint32_t x) {
   /* Arguments of the other way and what is not finite: any whose position lies in the table. */
   uint32_t ours = mx_and(m, VAL(&m.e->s, OpUGreaterThanEqual, m.bt, mag, mx_uk(m, 0x45800000u)),
                          VAL(&m.e->s, OpULessThan, m.bt, mag, mx_uk(m, 0x7f800000u)));
-  wide f = turns(m, mx_upick(m, ours, mag, mx_uk(m, 0x46000000u)));
+  mx_pair f = turns(m, mx_upick(m, ours, mag, mx_uk(m, 0x46000000u)));
   uint32_t q = mx_u(m, OpShiftRightLogical, mx_u(m, OpIAdd, f.high, mx_uk(m, 1u << 29)), mx_uk(m, 30));
-  uint32_t r = of_fraction(m, shift_wide(m, f, mx_uk(m, 2)));
+  uint32_t r = of_fraction(m, mx_pair_shl(m, f, mx_uk(m, 2)));
   uint32_t minus = VAL(&m.e->s, OpINotEqual, m.bt, mag, b);
   return (reduced){mx_pick(m, minus, mx_neg(m, r), r), mx_upick(m, minus, VAL(&m.e->s, OpSNegate, m.ut, q), q)};
 }

@@ -9,6 +9,7 @@ uint32_t e_void(emitter *e) { return spv_once(&e->s, OpTypeVoid, NULL, 0, false)
 uint32_t e_bool(emitter *e) { return spv_once(&e->s, OpTypeBool, NULL, 0, false); }
 
 uint32_t e_int(emitter *e, int bits) {
+  if ((bits == 16 && !e->caps->i16) || (bits == 8 && !e->caps->i8)) bits = 32; /* emit/spirv/narrow.c */
   if (bits != 32) spv_capability(&e->s, bits == 64 ? CapInt64 : bits == 16 ? CapInt16 : CapInt8);
   return TYPE(&e->s, OpTypeInt, (uint32_t)bits, 0);
 }
@@ -29,8 +30,9 @@ uint32_t e_reg(emitter *e, tsr_dtype t, int n) {
   case TSR_F64: s = e_float(e, 64); break;
   case TSR_F32:
   case TSR_TF32: s = e_float(e, 32); break;
-  case TSR_F16: s = e_float(e, 16); break;
+  case TSR_F16: s = e->caps->f16 ? e_float(e, 16) : e_int(e, 16); break;
   case TSR_BOOL: s = e_bool(e); break;
+  case TSR_I64: s = e_int(e, e->pairs ? 32 : 64); break; /* emit/spirv/pair_ops.c */
   default: s = e_int(e, 8 * (int)tsr_dtype_size(t)); break;
   }
   return e_vec(e, s, n);
@@ -45,7 +47,7 @@ static uint32_t e_splat_const(emitter *e, uint32_t elem_type, uint32_t scalar, i
 uint32_t e_const_int(emitter *e, int bits, int64_t v, int n) {
   uint32_t t = e_int(e, bits), c;
   if (bits == 64) c = CONST(&e->s, OpConstant, t, (uint32_t)(uint64_t)v, (uint32_t)((uint64_t)v >> 32));
-  else c = CONST(&e->s, OpConstant, t, bits == 32 ? (uint32_t)v : (uint32_t)v & ((1u << bits) - 1));
+  else c = CONST(&e->s, OpConstant, t, t == e_int(e, 32) ? (uint32_t)v : (uint32_t)v & ((1u << bits) - 1));
   return e_splat_const(e, t, c, n);
 }
 
@@ -74,16 +76,24 @@ uint32_t e_const(emitter *e, tsr_dtype t, double v, int n) {
     return e_splat_const(e, e_bool(e), c, n);
   }
   dtype_store(t, &bits, 0, v);
-  if (t == TSR_F16) {
+  if (t == TSR_F16 && e->caps->f16) {
     uint32_t ty = e_float(e, 16);
     return e_splat_const(e, ty, CONST(&e->s, OpConstant, ty, (uint32_t)(bits & 0xffff)), n);
   }
-  return e_const_int(e, 8 * (int)tsr_dtype_size(t), (int64_t)bits, n);
+  int64_t value = dtype_is_float(t) ? (int64_t)bits : dtype_wrap(t, (int64_t)bits);
+  return e_const_int(e, 8 * (int)tsr_dtype_size(t), value, n);
 }
 
 tsr_dtype e_dtype(const emitter *e, const ir_type *t) { return t->kind == IR_T_INDEX ? INDEX_DTYPE(e) : t->dtype; }
 
-int e_parts(const ir_type *t) { return t->kind == IR_T_VECTOR && t->dims[0] > 4 ? (int)((t->dims[0] + 3) / 4) : 1; }
+bool e_is_pair(const emitter *e, const ir_type *t) {
+  return e->pairs && (t->kind == IR_T_SCALAR || t->kind == IR_T_VECTOR) && t->dtype == TSR_I64;
+}
+
+int e_parts(const emitter *e, const ir_type *t) {
+  int n = t->kind == IR_T_VECTOR && t->dims[0] > 4 ? (int)((t->dims[0] + 3) / 4) : 1;
+  return e_is_pair(e, t) ? 2 * n : n;
+}
 
 vt e_part(const emitter *e, const ir_type *t) {
   return (vt){e_dtype(e, t), t->kind != IR_T_VECTOR ? 1 : t->dims[0] > 4 ? 4 : (int)t->dims[0]};

@@ -14,15 +14,22 @@ static void branch(emitter *e, uint32_t to) { SPV(&e->s, e->s.body, OpBranch, to
 
 /* ---- carried values: parts as phis, matrices as variables ---- */
 
+/* Where buffers have descriptors, a pointer is into one that is known. */
+static int one_buffer(emitter *e, int a, int b) {
+  if (a != b) e->full = "buffers that one pointer may be into", e->s.failed = true;
+  return a;
+}
+
 typedef struct carried {
   uint32_t var;             /* matrices */
   uint32_t id[SV_PARTS];    /* phis */
   size_t patch[SV_PARTS];   /* word of the phi's second value */
-  int parts;
+  int parts, buffer;
 } carried;
 
 static void carry_begin(emitter *e, carried *c, const ir_value *v, const sv *init) {
-  c->parts = e_parts(v->type);
+  c->parts = e_parts(e, v->type);
+  c->buffer = init->buffer;
   c->var = 0;
   if (!is_matrix(v)) return;
   c->var = e_local(e, e_type(e, v->type));
@@ -40,13 +47,14 @@ static void carry_phis(emitter *e, carried *c, const ir_value *v, const sv *init
 }
 
 static sv carry_value(emitter *e, const carried *c, const ir_value *v) {
-  sv r = {.part = {0}};
+  sv r = {.part = {0}, .buffer = c->buffer};
   if (c->var) r.part[0] = VAL(&e->s, OpLoad, e_type(e, v->type), c->var);
   else memcpy(r.part, c->id, sizeof r.part);
   return r;
 }
 
 static void carry_next(emitter *e, const carried *c, const sv *next) {
+  one_buffer(e, c->buffer, next->buffer);
   if (c->var) {
     SPV(&e->s, e->s.body, OpStore, c->var, next->part[0]);
     return;
@@ -85,8 +93,8 @@ static tsr_status unrolled(emitter *e, const ir_op *op, int64_t from, int64_t st
 
 /* x or y, by the block that control comes from. */
 static sv merged(emitter *e, const ir_type *t, const sv *x, uint32_t x_from, const sv *y, uint32_t y_from) {
-  sv r = {.part = {0}};
-  for (int p = 0; p < e_parts(t); p++)
+  sv r = {.part = {0}, .buffer = one_buffer(e, x->buffer, y->buffer)};
+  for (int p = 0; p < e_parts(e, t); p++)
     r.part[p] = VAL(&e->s, OpPhi, e_type(e, t), x->part[p], x_from, y->part[p], y_from);
   return r;
 }
@@ -228,10 +236,14 @@ static void constant(emitter *e, const ir_op *op) {
   sv r = {.part = {0}};
   if (t->kind == IR_T_INDEX) {
     r = e_index_const(e, a->kind == IR_A_INT ? a->u.i : (int64_t)d);
+  } else if (e_is_pair(e, t)) {
+    int64_t c = a->kind == IR_A_INT ? a->u.i : dtype_whole(TSR_I64, d);
+    for (int p = 0; p < e_parts(e, t); p++) r.part[p] = e_const_int(e, 32, (int64_t)((uint64_t)c >> 32 * (p % 2)), v.n);
   } else if (a->kind == IR_A_INT && !dtype_is_float(v.t) && v.t != TSR_BOOL) {
-    for (int p = 0; p < e_parts(t); p++) r.part[p] = e_const_int(e, 8 * (int)tsr_dtype_size(v.t), a->u.i, v.n);
+    int bits = 8 * (int)tsr_dtype_size(v.t);
+    for (int p = 0; p < e_parts(e, t); p++) r.part[p] = e_const_int(e, bits, dtype_wrap(v.t, a->u.i), v.n);
   } else {
-    for (int p = 0; p < e_parts(t); p++) r.part[p] = e_const(e, v.t, d, v.n);
+    for (int p = 0; p < e_parts(e, t); p++) r.part[p] = e_const(e, v.t, d, v.n);
   }
   e_define(e, op->results[0], r);
 }
@@ -239,70 +251,25 @@ static void constant(emitter *e, const ir_op *op) {
 static void vector_op(emitter *e, const ir_op *op) {
   int code = op->def->code, at = (int)ir_get_int(op, "at", 0);
   sv r = {.part = {0}};
-  if (code == TG_EXTRACT) {
-    const ir_type *t = op->operands[0]->type;
-    vt v = e_part(e, t);
-    const sv *x = e_value(e, op->operands[0]);
-    r.part[0] =
-        v.n == 1 ? x->part[0] : VAL(&e->s, OpCompositeExtract, e_reg(e, v.t, 1), x->part[at / 4], (uint32_t)(at % 4));
-  } else if (code == TG_INSERT) {
-    vt v = e_part(e, op->results[0]->type);
-    r = *e_value(e, op->operands[1]);
-    uint32_t s = e_value(e, op->operands[0])->part[0];
-    r.part[at / 4] =
-        v.n == 1 ? s : VAL(&e->s, OpCompositeInsert, e_reg(e, v.t, v.n), s, r.part[at / 4], (uint32_t)(at % 4));
-  } else {
-    vt v = e_part(e, op->results[0]->type);
-    for (int p = 0; p < e_parts(op->results[0]->type); p++) {
-      uint32_t w[4];
-      for (int k = 0; k < v.n; k++) w[k] = e_value(e, op->operands[4 * p + k])->part[0];
-      r.part[p] = v.n == 1 ? w[0] : spv_val_n(&e->s, OpCompositeConstruct, e_reg(e, v.t, v.n), w, v.n);
-    }
+  const ir_type *t = code == TG_EXTRACT ? op->operands[0]->type : op->results[0]->type;
+  vt v = e_part(e, t);
+  int words = e_is_pair(e, t) ? 2 : 1, part = words * (at / 4);
+  uint32_t type = e_reg(e, v.t, v.n);
+  if (code == TG_INSERT) r = *e_value(e, op->operands[1]);
+  for (int i = 0; i < words && code != TG_VECTOR; i++) {
+    uint32_t x = e_value(e, op->operands[0])->part[code == TG_EXTRACT ? part + i : i];
+    if (code == TG_EXTRACT)
+      r.part[i] = v.n == 1 ? x : VAL(&e->s, OpCompositeExtract, e_reg(e, v.t, 1), x, (uint32_t)(at % 4));
+    else
+      r.part[part + i] =
+          v.n == 1 ? x : VAL(&e->s, OpCompositeInsert, type, x, r.part[part + i], (uint32_t)(at % 4));
+  }
+  for (int p = 0; p < e_parts(e, t) && code == TG_VECTOR; p++) {
+    uint32_t w[4];
+    for (int k = 0; k < v.n; k++) w[k] = e_value(e, op->operands[4 * (p / words) + k])->part[p % words];
+    r.part[p] = v.n == 1 ? w[0] : spv_val_n(&e->s, OpCompositeConstruct, type, w, v.n);
   }
   e_define(e, op->results[0], r);
-}
-
-/* One piece: ka elements of type a to kb of type b. SPIR-V's vectors have at most 4 components, so 8 bytes and one i64
- * meet at two words. */
-static void bitcast_piece(emitter *e, tsr_dtype a, int ka, const uint32_t *in, tsr_dtype b, int kb, uint32_t *out) {
-  uint32_t words[2];
-  if (ka > 4 || kb > 4) {
-    if (ka > kb) {
-      for (int i = 0; i < 2; i++) bitcast_piece(e, a, ka / 2, in + i * (ka / 2), TSR_I32, 1, &words[i]);
-      bitcast_piece(e, TSR_I32, 2, words, b, kb, out);
-    } else {
-      bitcast_piece(e, a, ka, in, TSR_I32, 2, words);
-      for (int i = 0; i < 2; i++) bitcast_piece(e, TSR_I32, 1, &words[i], b, kb / 2, out + i * (kb / 2));
-    }
-    return;
-  }
-  uint32_t v = ka == 1 ? in[0] : spv_val_n(&e->s, OpCompositeConstruct, e_reg(e, a, ka), in, ka),
-           type = e_reg(e, b, kb);
-  if (type != e_reg(e, a, ka)) v = VAL(&e->s, OpBitcast, type, v);
-  for (int k = 0; k < kb; k++) out[k] = kb == 1 ? v : VAL(&e->s, OpCompositeExtract, e_reg(e, b, 1), v, (uint32_t)k);
-}
-
-/* Same total size; SPIR-V casts between vectors whose sizes match, so values are cut into equal pieces of at most 16
- * bytes. */
-static tsr_status bitcast(emitter *e, const ir_op *op) {
-  const ir_type *from = op->operands[0]->type, *to = op->results[0]->type;
-  vt a = e_part(e, from), b = e_part(e, to);
-  int na = (from->kind == IR_T_VECTOR ? (int)from->dims[0] : 1), nb = to->kind == IR_T_VECTOR ? (int)to->dims[0] : 1;
-  int sa = (int)tsr_dtype_size(a.t), sb = (int)tsr_dtype_size(b.t);
-  const sv *x = e_value(e, op->operands[0]);
-  if (a.t == TSR_BOOL || b.t == TSR_BOOL || na * sa != nb * sb || na > 16 || nb > 16)
-    return e_fail(e, op, TSR_VERIFY_ERROR, NULL, "sizes differ");
-  uint32_t in[16], out[16];
-  for (int i = 0; i < na; i++)
-    in[i] = a.n == 1 ? x->part[0] : VAL(&e->s, OpCompositeExtract, e_reg(e, a.t, 1), x->part[i / 4], (uint32_t)(i % 4));
-  /* Pieces of max(sa, sb) bytes: several narrow elements against one wide one. */
-  int piece = sa > sb ? sa : sb, ka = piece / sa, kb = piece / sb;
-  for (int i = 0; i < na * sa / piece; i++) bitcast_piece(e, a.t, ka, in + i * ka, b.t, kb, out + i * kb);
-  sv r = {.part = {0}};
-  for (int p = 0; p * 4 < nb; p++)
-    r.part[p] = b.n == 1 ? out[0] : spv_val_n(&e->s, OpCompositeConstruct, e_reg(e, b.t, b.n), out + 4 * p, b.n);
-  e_define(e, op->results[0], r);
-  return NULL;
 }
 
 static void position(emitter *e, const ir_op *op) {
@@ -322,8 +289,8 @@ static void position(emitter *e, const ir_op *op) {
 static tsr_status e_op(emitter *e, const ir_op *op) {
   int code = op->def->code;
   for (int i = 0; i < op->n_results; i++)
-    if (e_parts(op->results[i]->type) > SV_PARTS)
-      return e_fail(e, op, TSR_UNSUPPORTED, NULL, "vectors have at most %d elements", 4 * SV_PARTS);
+    if (e_length(op->results[i]->type) > SV_ELEMENTS)
+      return e_fail(e, op, TSR_UNSUPPORTED, NULL, "vectors have at most %d elements", SV_ELEMENTS);
   if (ir_is_scalar(op)) return e_scalar_op(e, op);
   switch (code) {
   case TG_CONST: constant(e, op); return NULL;
@@ -344,11 +311,11 @@ static tsr_status e_op(emitter *e, const ir_op *op) {
   case TG_BARRIER: e_barrier(e, ScopeWorkgroup); return NULL;
   case TG_WARP_BARRIER: e_barrier(e, ScopeSubgroup); return NULL;
   case TG_VECTOR:
-    if (op->n_operands > 4 * SV_PARTS) return e_fail(e, op, TSR_UNSUPPORTED, NULL, "vectors have at most 16 elements");
+    if (op->n_operands > SV_ELEMENTS) return e_fail(e, op, TSR_UNSUPPORTED, NULL, "vectors have at most 16 elements");
     /* fall through */
   case TG_EXTRACT:
   case TG_INSERT: vector_op(e, op); return NULL;
-  case TG_BITCAST: return bitcast(e, op);
+  case TG_BITCAST: return e_bitcast(e, op);
   case TG_SHUFFLE:
   case TG_WARP_REDUCE: return e_subgroup_op(e, op);
   default: break;
