@@ -9,12 +9,7 @@
 
 enum { MAX_DIMS = 4, MAX_NAME = 65535 };
 
-typedef enum gguf_type {
-  GGUF_U8, GGUF_I8, GGUF_U16, GGUF_I16, GGUF_U32, GGUF_I32, GGUF_F32, GGUF_BOOL, GGUF_STRING, GGUF_ARRAY, GGUF_U64,
-  GGUF_I64, GGUF_F64, GGUF_N_TYPES
-} gguf_type;
-
-static const unsigned sizes[GGUF_N_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8}; /* of strings and arrays at least */
+const unsigned gguf_sizes[GGUF_N_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
 
 typedef struct reader {
   weights *w;
@@ -23,7 +18,7 @@ typedef struct reader {
 
 static uint64_t left(const reader *r) { return r->w->size - r->at; }
 
-static uint64_t little(const unsigned char *p, unsigned n) {
+uint64_t gguf_little(const unsigned char *p, unsigned n) {
   uint64_t v = 0;
   while (n--) v = v << 8 | p[n];
   return v;
@@ -32,7 +27,7 @@ static uint64_t little(const unsigned char *p, unsigned n) {
 static tsr_status take(reader *r, unsigned bytes, const char *what, uint64_t *out) {
   *out = 0;
   if (left(r) < bytes) return weights_bad(r->w, r->at, "the file ends where %s should be", what);
-  *out = little(r->w->p + r->at, bytes);
+  *out = gguf_little(r->w->p + r->at, bytes);
   r->at += bytes;
   return NULL;
 }
@@ -63,13 +58,13 @@ static tsr_status take_array(reader *r, weights_meta *m) {
   if (type >= GGUF_N_TYPES || type == GGUF_ARRAY)
     return weights_bad(r->w, r->at - 4, "\"%s\": an array of elements of type %llu", m->key, (unsigned long long)type);
   TSR_TRY(take(r, 8, "an array's length", &n));
-  if (n > left(r) / sizes[type])
+  if (n > left(r) / gguf_sizes[type])
     return weights_bad(r->w, r->at - 8, "\"%s\": an array of %llu elements; the file has %llu more bytes", m->key,
                        (unsigned long long)n, (unsigned long long)left(r));
   m->v.array.type = (uint32_t)type;
   m->v.array.n = n;
   m->v.array.offset = r->at;
-  if (type != GGUF_STRING) r->at += n * sizes[type];
+  if (type != GGUF_STRING) r->at += n * gguf_sizes[type];
   else
     for (uint64_t i = 0; i < n; i++) {
       TSR_TRY(take_length(r, "a text in an array", &length));
@@ -83,10 +78,10 @@ static tsr_status take_number(reader *r, gguf_type type, weights_meta *m) {
       [GGUF_I8] = WEIGHTS_INT,    [GGUF_I16] = WEIGHTS_INT,   [GGUF_I32] = WEIGHTS_INT,  [GGUF_I64] = WEIGHTS_INT,
       [GGUF_F32] = WEIGHTS_FLOAT, [GGUF_F64] = WEIGHTS_FLOAT, [GGUF_BOOL] = WEIGHTS_BOOL};
   uint64_t v;
-  TSR_TRY(take(r, sizes[type], m->key, &v));
+  TSR_TRY(take(r, gguf_sizes[type], m->key, &v));
   m->kind = kinds[type];
   if (m->kind == WEIGHTS_INT) {
-    unsigned up = 64 - 8 * sizes[type];
+    unsigned up = 64 - 8 * gguf_sizes[type];
     m->v.i = (int64_t)(v << up) >> up;
   } else if (type == GGUF_F32) {
     uint32_t bits = (uint32_t)v;

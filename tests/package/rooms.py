@@ -44,6 +44,7 @@ ROWS = {
     "import": IR + ["ir/graph"],
     "import/onnx": IR + ["ir/graph", "import"],
     "runtime": LEVELS + EMIT + PASSES + ["tune", "profile", "import", "import/onnx", "coll"],
+    "llm": ["base", "import", "runtime"],
 }
 TABLES = "ir/tables"  # the one file of ir/ that names the levels, as the registry is the one that names backends
 

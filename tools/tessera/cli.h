@@ -51,6 +51,7 @@ const char *cli_shape_text(const tsr_shape *s, char *buf, size_t n);
 int cmd_devices(int argc, char **argv);
 int cmd_ops(int argc, char **argv);
 int cmd_run(int argc, char **argv);
+int cmd_generate(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);
 int cmd_test_onnx(int argc, char **argv);
 int cmd_dump(int argc, char **argv);

@@ -1,0 +1,249 @@
+/* core/llm/graph.c - see graph.h. Errors are kept in the builder and looked at once. */
+#include "core/llm/graph.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct builder {
+  const llm_params *p;
+  tsr_graph *g;
+  tsr_status st;
+  int64_t tokens, cache;
+  tsr_value in[LLM_IN_CACHES], *caches; /* inputs; then what the caches become */
+  llm_graph *out;
+  tsr_value *inputs; /* by weight */
+  int layer;
+} builder;
+
+static tsr_value op(builder *b, const char *name, const tsr_value *x, int n, const tsr_attr *attrs, int n_attrs) {
+  tsr_value v = 0;
+  if (!b->st) b->st = tsr_graph_op(b->g, name, x, n, attrs, n_attrs, &v);
+  return v;
+}
+
+static tsr_value op1(builder *b, const char *name, tsr_value x) { return op(b, name, &x, 1, NULL, 0); }
+static tsr_value op2(builder *b, const char *name, tsr_value x, tsr_value y) {
+  return op(b, name, (tsr_value[]){x, y}, 2, NULL, 0);
+}
+
+static tsr_value input(builder *b, const char *name, tsr_dtype type, tsr_shape shape) {
+  tsr_value v = 0;
+  if (!b->st) b->st = tsr_graph_input(b->g, name, type, shape, &v);
+  return v;
+}
+
+static tsr_value reshape(builder *b, tsr_value x, int rank, const int64_t *dims) {
+  const tsr_attr a = TSR_INTS("shape", dims, rank);
+  return op(b, "reshape", &x, 1, &a, 1);
+}
+
+static tsr_value slice(builder *b, tsr_value x, int rank, const int64_t *starts, const int64_t *sizes) {
+  const tsr_attr a[2] = {TSR_INTS("starts", starts, rank), TSR_INTS("sizes", sizes, rank)};
+  return op(b, "slice", &x, 1, a, 2);
+}
+
+static tsr_value number(builder *b, double x) {
+  const float f = (float)x;
+  tsr_value v = 0;
+  if (!b->st) b->st = tsr_graph_constant(b->g, TSR_F32, (tsr_shape){0}, &f, &v);
+  return v;
+}
+
+/* ---- weights ----------------------------------------------------------------------------------------------------- */
+
+/* The input of a tensor, made the first time that it is asked for; 0: there is none. */
+static tsr_value weight(builder *b, llm_slot slot) {
+  const weights_tensor *t = llm_tensor(b->p, slot, b->layer);
+  if (!t || b->st) return 0;
+  for (int i = 0; i < b->out->n_weights; i++)
+    if (b->out->weights[i].tensor == t) return b->inputs[i];
+  const int i = b->out->n_weights++;
+  b->out->weights[i] = (llm_weight){t, weights_read_type(t)};
+  return b->inputs[i] = input(b, t->name, b->out->weights[i].dtype, t->shape);
+}
+
+/* As f32, for what is added or multiplied element by element. */
+static tsr_value vector(builder *b, llm_slot slot) {
+  const weights_tensor *t = llm_tensor(b->p, slot, b->layer);
+  const tsr_value v = weight(b, slot);
+  const tsr_attr to = TSR_STRING("dtype", "f32");
+  return v && weights_read_type(t) != TSR_F32 ? op(b, "cast", &v, 1, &to, 1) : v;
+}
+
+/* x W^T + bias. */
+static tsr_value linear(builder *b, tsr_value x, llm_slot matrix, llm_slot bias) {
+  const tsr_attr transposed = TSR_BOOLEAN("transpose_b", true);
+  const tsr_value y = op(b, "matmul", (tsr_value[]){x, weight(b, matrix)}, 2, &transposed, 1), c = vector(b, bias);
+  return c ? op2(b, "add", y, c) : y;
+}
+
+/* The norm of a slot, whose bias is the next one where norms have biases. */
+static tsr_value norm(builder *b, tsr_value x, llm_slot slot, bool layer_norm) {
+  const tsr_attr eps = TSR_FLOAT("eps", b->p->eps);
+  const tsr_value v[3] = {x, vector(b, slot), layer_norm ? vector(b, slot + 1) : 0};
+  return op(b, layer_norm ? "layernorm" : "rmsnorm", v, v[2] ? 3 : 2, &eps, 1);
+}
+
+/* ---- attention --------------------------------------------------------------------------------------------------- */
+
+/* [heads, tokens, dim] of columns from `from` on of y [tokens, ..], with the norm of each head. */
+static tsr_value split_heads(builder *b, tsr_value y, int64_t heads, int64_t dim, llm_slot norm_slot) {
+  const int64_t perm[3] = {1, 0, 2};
+  const tsr_attr a = TSR_INTS("perm", perm, 3);
+  tsr_value x = reshape(b, y, 3, (int64_t[]){b->tokens, heads, dim});
+  if (norm_slot && llm_tensor(b->p, norm_slot, b->layer)) x = norm(b, x, norm_slot, false);
+  return op(b, "transpose", &x, 1, &a, 1);
+}
+
+static tsr_value rotate(builder *b, tsr_value x, int64_t heads) {
+  const llm_params *p = b->p;
+  const bool local = p->arch->local_base > 0 && llm_is_local(p, b->layer);
+  const llm_input table = local ? LLM_IN_LOCAL_COS : LLM_IN_COS;
+  const tsr_value cos = b->in[table], sin = b->in[table + 1];
+  const tsr_attr pairs = TSR_BOOLEAN("interleaved", p->arch->interleaved), axis = TSR_INT("axis", 2);
+  if (p->rope_dim == p->head_dim) return op(b, "rope", (tsr_value[]){x, cos, sin}, 3, &pairs, 1);
+  const int64_t rest = p->head_dim - p->rope_dim;
+  tsr_value turned = slice(b, x, 3, (int64_t[]){0, 0, 0}, (int64_t[]){heads, b->tokens, p->rope_dim});
+  turned = op(b, "rope", (tsr_value[]){turned, cos, sin}, 3, &pairs, 1);
+  const tsr_value same = slice(b, x, 3, (int64_t[]){0, 0, p->rope_dim}, (int64_t[]){heads, b->tokens, rest});
+  return op(b, "concat", (tsr_value[]){turned, same}, 2, &axis, 1);
+}
+
+static tsr_value update(builder *b, int which, tsr_value rows, int64_t dim) {
+  rows = reshape(b, rows, 4, (int64_t[]){1, b->p->kv_heads, b->tokens, dim});
+  tsr_value *cache = &b->caches[2 * b->layer + which];
+  return *cache = op(b, "cache_update", (tsr_value[]){*cache, rows, b->in[LLM_IN_START]}, 3, NULL, 0);
+}
+
+static void projections(builder *b, tsr_value x, tsr_value out[3]) {
+  const llm_params *p = b->p;
+  const int64_t n[3] = {p->heads * p->head_dim, p->kv_heads * p->head_dim, p->kv_heads * p->value_dim};
+  if (llm_tensor(p, LLM_QKV, b->layer)) {
+    const tsr_value all = linear(b, x, LLM_QKV, LLM_QKV_BIAS);
+    for (int64_t i = 0, at = 0; i < 3; at += n[i++])
+      out[i] = slice(b, all, 2, (int64_t[]){0, at}, (int64_t[]){b->tokens, n[i]});
+  } else
+    for (int i = 0; i < 3; i++) out[i] = linear(b, x, LLM_Q + 2 * i, LLM_Q_BIAS + 2 * i);
+}
+
+static tsr_value attention(builder *b, tsr_value x) {
+  const llm_params *p = b->p;
+  tsr_value y[3];
+  projections(b, x, y);
+  const tsr_value q = rotate(b, split_heads(b, y[0], p->heads, p->head_dim, LLM_Q_NORM), p->heads);
+  const tsr_value k = rotate(b, split_heads(b, y[1], p->kv_heads, p->head_dim, LLM_K_NORM), p->kv_heads);
+  const tsr_value v = split_heads(b, y[2], p->kv_heads, p->value_dim, 0);
+  const tsr_value operands[4] = {reshape(b, q, 4, (int64_t[]){1, p->heads, b->tokens, p->head_dim}),
+                                 update(b, 0, k, p->head_dim), update(b, 1, v, p->value_dim), b->in[LLM_IN_LENGTH]};
+  const tsr_attr a[4] = {TSR_BOOLEAN("causal", true), TSR_FLOAT("scale", p->attention_scale),
+                         TSR_FLOAT("softcap", p->attention_cap), TSR_INT("window", p->window)};
+  tsr_value z = op(b, "flash_attention", operands, 4, a, llm_is_local(p, b->layer) ? 4 : 3);
+  const int64_t perm[4] = {0, 2, 1, 3};
+  const tsr_attr order = TSR_INTS("perm", perm, 4);
+  z = op(b, "transpose", &z, 1, &order, 1);
+  z = reshape(b, z, 2, (int64_t[]){b->tokens, p->heads * p->value_dim});
+  return linear(b, z, LLM_ATTN_OUT, LLM_ATTN_OUT_BIAS);
+}
+
+/* ---- the rest ---------------------------------------------------------------------------------------------------- */
+
+static tsr_value activation(builder *b, tsr_value x) {
+  const char *name = b->p->arch->activation;
+  const tsr_attr tanh = TSR_STRING("approximate", "tanh");
+  return !strcmp(name, "gelu_tanh") ? op(b, "gelu", &x, 1, &tanh, 1) : op1(b, name, x);
+}
+
+static tsr_value feed_forward(builder *b, tsr_value x) {
+  const llm_params *p = b->p;
+  tsr_value up = linear(b, x, LLM_UP, LLM_UP_BIAS);
+  if (p->gate_in_up) {
+    const int64_t sizes[2] = {b->tokens, p->ffn};
+    const tsr_value gate = slice(b, up, 2, (int64_t[]){0, 0}, sizes);
+    up = op2(b, "mul", activation(b, gate), slice(b, up, 2, (int64_t[]){0, p->ffn}, sizes));
+  } else if (llm_tensor(p, LLM_GATE, b->layer)) {
+    const tsr_attr transposed = TSR_BOOLEAN("transpose_b", true);
+    const tsr_value gate = op(b, "matmul", (tsr_value[]){x, weight(b, LLM_GATE)}, 2, &transposed, 1);
+    up = op2(b, "mul", activation(b, gate), up);
+  } else up = activation(b, up);
+  return linear(b, up, LLM_DOWN, LLM_DOWN_BIAS);
+}
+
+static tsr_value layer(builder *b, tsr_value x) {
+  const llm_params *p = b->p;
+  const bool ln = p->arch->layer_norm;
+  const tsr_value h = norm(b, x, LLM_ATTN_NORM, ln);
+  tsr_value y = attention(b, h);
+  if (llm_tensor(p, LLM_ATTN_POST_NORM, b->layer)) y = norm(b, y, LLM_ATTN_POST_NORM, false);
+  if (p->arch->parallel) return op2(b, "add", op2(b, "add", x, y), feed_forward(b, h));
+  x = op2(b, "add", x, y);
+  y = feed_forward(b, norm(b, x, LLM_FFN_NORM, ln));
+  if (llm_tensor(p, LLM_FFN_POST_NORM, b->layer)) y = norm(b, y, LLM_FFN_POST_NORM, false);
+  return op2(b, "add", x, y);
+}
+
+static tsr_value embedding(builder *b) {
+  const tsr_attr to = TSR_STRING("dtype", "f32");
+  tsr_value x = op2(b, "embedding", weight(b, LLM_EMBEDDING), b->in[LLM_IN_TOKENS]);
+  if (weights_read_type(llm_tensor(b->p, LLM_EMBEDDING, 0)) != TSR_F32) x = op(b, "cast", &x, 1, &to, 1);
+  return b->p->arch->scaled_embedding ? op2(b, "mul", x, number(b, sqrt((double)b->p->width))) : x;
+}
+
+static tsr_value logits(builder *b, tsr_value x) {
+  const llm_params *p = b->p;
+  const tsr_attr transposed = TSR_BOOLEAN("transpose_b", true);
+  x = op2(b, "gather", x, b->in[LLM_IN_LAST]);
+  x = norm(b, x, LLM_OUTPUT_NORM, p->arch->layer_norm);
+  const llm_slot matrix = llm_tensor(p, LLM_OUTPUT, 0) ? LLM_OUTPUT : LLM_EMBEDDING;
+  x = op(b, "matmul", (tsr_value[]){x, weight(b, matrix)}, 2, &transposed, 1);
+  const tsr_value bias = vector(b, LLM_OUTPUT_BIAS);
+  if (bias) x = op2(b, "add", x, bias);
+  if (p->logit_cap <= 0) return x;
+  return op2(b, "mul", op1(b, "tanh", op2(b, "div", x, number(b, p->logit_cap))), number(b, p->logit_cap));
+}
+
+static void inputs(builder *b) {
+  const llm_params *p = b->p;
+  const tsr_shape one = {1, {1}}, row = {1, {b->tokens}}, turn = {2, {b->tokens, p->rope_dim / 2}};
+  const tsr_shape local = p->arch->local_base > 0 ? turn : one;
+  b->in[LLM_IN_TOKENS] = input(b, "tokens", TSR_I32, row);
+  b->in[LLM_IN_START] = input(b, "start", TSR_I32, (tsr_shape){0});
+  b->in[LLM_IN_LENGTH] = input(b, "length", TSR_I32, one);
+  b->in[LLM_IN_LAST] = input(b, "last", TSR_I32, one);
+  b->in[LLM_IN_COS] = input(b, "cos", TSR_F32, turn);
+  b->in[LLM_IN_SIN] = input(b, "sin", TSR_F32, turn);
+  b->in[LLM_IN_LOCAL_COS] = input(b, "local_cos", TSR_F32, local);
+  b->in[LLM_IN_LOCAL_SIN] = input(b, "local_sin", TSR_F32, local);
+  for (int i = 0; i < 2 * p->n_layers; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "%s.%d", i % 2 ? "values" : "keys", i / 2);
+    b->caches[i] = input(b, name, TSR_F32,
+                         (tsr_shape){4, {1, p->kv_heads, b->cache, i % 2 ? p->value_dim : p->head_dim}});
+  }
+}
+
+static tsr_status build(builder *b) {
+  inputs(b);
+  tsr_value x = embedding(b);
+  for (b->layer = 0; b->layer < b->p->n_layers; b->layer++) x = layer(b, x);
+  b->layer = 0;
+  x = logits(b, x);
+  if (!b->st) b->st = tsr_graph_output(b->g, x);
+  for (int i = 0; !b->st && i < 2 * b->p->n_layers; i++) b->st = tsr_graph_output(b->g, b->caches[i]);
+  return b->st;
+}
+
+tsr_status llm_graph_build(tsr_context *ctx, const llm_params *p, arena *a, int64_t tokens, int64_t cache,
+                           llm_graph *out) {
+  const int most = LLM_LAYER + p->n_layers * (LLM_N_SLOTS - LLM_LAYER);
+  builder b = {.p = p, .tokens = tokens, .cache = cache, .out = out};
+  *out = (llm_graph){.weights = arena_array(a, llm_weight, most)};
+  b.inputs = arena_array(a, tsr_value, most);
+  b.caches = arena_array(a, tsr_value, 2 * p->n_layers);
+  if (!out->weights || !b.inputs || !b.caches) return st_oom();
+  TSR_TRY(tsr_graph_create(ctx, "decoder", &b.g));
+  tsr_status st = build(&b);
+  if (st) tsr_graph_destroy(&b.g);
+  out->g = b.g;
+  return st;
+}

@@ -1,0 +1,35 @@
+/* core/llm/graph.h - a decoder as a graph: so many tokens at places from `start` on, through all layers, with keys and
+ * values in caches of a fixed length, to the logits of one of the tokens. Weights are inputs, so that programs of
+ * several sizes share them. */
+#ifndef CORE_LLM_GRAPH_H
+#define CORE_LLM_GRAPH_H
+#include "core/llm/arch.h"
+
+/* Inputs in this order; LLM_IN_CACHES: keys and values of each layer in turns, [1, kv_heads, cache, head_dim]; behind
+ * them the weights. Outputs: the logits, [1, vocab] f32, then the caches. */
+typedef enum llm_input {
+  LLM_IN_TOKENS, /* i32 [tokens] */
+  LLM_IN_START,  /* i32 []: place of the first token */
+  LLM_IN_LENGTH, /* i32 [1]: start + tokens */
+  LLM_IN_LAST,   /* i32 [1]: the token whose logits are wanted */
+  LLM_IN_COS, LLM_IN_SIN,             /* f32 [tokens, rope_dim / 2] */
+  LLM_IN_LOCAL_COS, LLM_IN_LOCAL_SIN, /* the same for layers with a base of their own; [1] where there are none */
+  LLM_IN_CACHES
+} llm_input;
+
+/* A weight as the graph's input sees it. */
+typedef struct llm_weight {
+  const weights_tensor *tensor;
+  tsr_dtype dtype;
+} llm_weight;
+
+typedef struct llm_graph {
+  tsr_graph *g;
+  llm_weight *weights; /* of the inputs behind the caches, in the arena; the same for any number of tokens */
+  int n_weights;
+} llm_graph;
+
+/* The arena must outlive the result; out->g is the caller's. */
+TSR_MUST_USE tsr_status llm_graph_build(tsr_context *ctx, const llm_params *p, arena *a, int64_t tokens, int64_t cache,
+                                        llm_graph *out);
+#endif

@@ -1,0 +1,85 @@
+/* tools/tessera/cmd_generate.c - `tessera generate FILE.gguf --prompt TEXT`: a language model continues a text. The
+ * text goes to standard output as it comes; --json prints one object at the end in its place. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/llm/generate.h"
+#include "tools/tessera/cli.h"
+
+enum { DEFAULT_TOKENS = 128, MOST_TOKENS = 1 << 24 };
+
+typedef struct generate_args {
+  const char *file, *prompt, *device, *temperature;
+  long tokens, seed;
+  bool json;
+} generate_args;
+
+static void stream(void *user, const char *p, size_t n) {
+  (void)user;
+  fwrite(p, 1, n, stdout);
+  fflush(stdout);
+}
+
+static double rate(int64_t n, double seconds) { return seconds > 0 ? (double)n / seconds : 0; }
+
+static void print_json(const generate_args *a, const llm_result *r) {
+  printf("{\"file\": ");
+  cli_json_string(stdout, a->file);
+  printf(", \"tokens\": [");
+  for (size_t i = 0; i < r->tokens.n; i++) printf("%s%d", i ? ", " : "", (int)r->tokens.v[i]);
+  printf("], \"text\": ");
+  cli_json_string(stdout, strb_text(&r->text));
+  printf(", \"prompt_tokens\": %lld, \"prompt_tokens_per_s\": %.3f, \"tokens_per_s\": %.3f, "
+         "\"time_to_first_token_ms\": %.3f}\n",
+         (long long)r->n_prompt, rate(r->n_prompt, r->prompt_s), rate(r->n_rest, r->rest_s), r->first_s * 1e3);
+}
+
+static int parse(int argc, char **argv, generate_args *a, double *temperature) {
+  const option options[] = {{.name = "--prompt", .text = &a->prompt},
+                            {.name = "--tokens", .number = &a->tokens},
+                            {.name = "--device", .text = &a->device},
+                            {.name = "--temperature", .text = &a->temperature},
+                            {.name = "--seed", .number = &a->seed},
+                            {.name = "--json", .flag = &a->json}};
+  if (!cli_options("generate", &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
+  if (argc != 2) return cli_usage("generate", "needs one FILE.gguf");
+  if (!a->prompt) return cli_usage("generate", "needs --prompt TEXT");
+  if (a->tokens < 0 || a->tokens > MOST_TOKENS)
+    return cli_usage("generate", "--tokens is 0 to %d, not %ld", MOST_TOKENS, a->tokens);
+  char *end = NULL;
+  *temperature = a->temperature ? strtod(a->temperature, &end) : 0;
+  if (a->temperature && (end == a->temperature || *end || !(*temperature >= 0 && *temperature <= 1000)))
+    return cli_usage("generate", "--temperature is a number from 0 to 1000, not \"%s\"", a->temperature);
+  a->file = argv[1];
+  return EXIT_OK;
+}
+
+int cmd_generate(int argc, char **argv) {
+  generate_args a = {.tokens = DEFAULT_TOKENS};
+  double temperature = 0;
+  int rc = parse(argc, argv, &a, &temperature);
+  if (rc) return rc;
+  tsr_context *ctx = NULL;
+  tsr_device *dev = NULL;
+  llm_model *m = NULL;
+  llm_result r = {.n_prompt = 0};
+  const llm_request q = {.prompt = a.prompt,
+                         .prompt_bytes = strlen(a.prompt),
+                         .tokens = a.tokens,
+                         .temperature = temperature,
+                         .seed = (uint64_t)a.seed,
+                         .text = a.json ? NULL : stream};
+  tsr_status st = cli_context(&ctx);
+  if (!st) st = tsr_device_open(ctx, a.device, &dev);
+  if (!st) st = llm_model_open(ctx, dev, a.file, &m);
+  if (!st) st = llm_generate(m, &q, &r);
+  if (!st && a.json) print_json(&a, &r);
+  else if (!st) printf("\n");
+  llm_result_clear(&r);
+  llm_model_close(&m);
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+  return st ? cli_fail(st) : EXIT_OK;
+}
