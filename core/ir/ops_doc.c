@@ -34,6 +34,8 @@ void ir_ops_json(strb *b) {
       json_field(b, "level", ir_level_name((ir_level)l));
       json_field(b, "operands", t->operands_doc);
       json_attrs(b, t->attrs);
+      if (t->n_results == IR_VARIADIC) strb_puts(b, ", \"results\": null");
+      else strb_printf(b, ", \"results\": %d", t->n_results);
       json_field(b, "types", t->types_doc);
       json_field(b, "help", t->help);
       strb_putc(b, '}');

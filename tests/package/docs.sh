@@ -41,7 +41,7 @@ done < <(grep -oE '\b(tsr|TSR)_[A-Za-z0-9_]+' $pages | sort -u)
 while read -r line; do bad "cites what isn't here: $line"; done < <(grep -rnIE \
   -e "\b[Ss]eeds? 0[0-9][0-9]|\b[Tt]he seeds\b|[Aa]ppendix [A-Z]\b|\bA\.[0-9]\b|[Cc]hapters? [0-9]+\.[0-9]" \
   -e "DESIGN(\.md)? section|LAYOUT\.md|CHECKLIST" \
-  core backends include tools tests docs bench scripts cmake examples shaders CMakeLists.txt CONTRIBUTING.md \
+  core backends include tools tests docs bench scripts cmake examples shaders bindings CMakeLists.txt CONTRIBUTING.md \
   README.md CHANGELOG.md | grep -vE '^(docs/checklist\.md|tests/package/docs\.sh):' | cut -c1-160)
 
 # ---- places: files that the pages name, the rooms and the passes of docs/architecture.md -----------------------------

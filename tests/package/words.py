@@ -10,7 +10,7 @@ import sys
 
 SOURCE = sys.argv[1]
 FOLDERS = (
-    "core", "backends", "tools", "include", "tests", "docs", "bench", "examples", "cmake", "scripts", "shaders",
+    "core", "backends", "tools", "include", "tests", "docs", "bench", "examples", "cmake", "scripts", "shaders", "bindings",
     "CMakeLists.txt", "CHANGELOG.md", "CONTRIBUTING.md", "README.md",
 )
 WORDS = [  # pattern, what is said instead

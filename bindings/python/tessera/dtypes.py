@@ -1,0 +1,44 @@
+"""Data types by their names in the library ("f32", "bf16", "fp8_e4m3", ...), and what they are called by NumPy's array
+interface, DLPack and the buffer protocol."""
+from . import capi, errors
+
+# name: (constant, bytes, array interface, DLPack code, DLPack bits, buffer format)
+ROWS = {
+    "f64": ("TSR_F64", 8, "<f8", 2, 64, "d"), "f32": ("TSR_F32", 4, "<f4", 2, 32, "f"),
+    "tf32": ("TSR_TF32", 4, "<f4", 2, 32, "f"), "f16": ("TSR_F16", 2, "<f2", 2, 16, "e"),
+    "bf16": ("TSR_BF16", 2, None, 4, 16, None), "fp8_e4m3": ("TSR_F8E4M3", 1, None, 10, 8, None),
+    "fp8_e5m2": ("TSR_F8E5M2", 1, None, 12, 8, None), "i64": ("TSR_I64", 8, "<i8", 0, 64, "q"),
+    "i32": ("TSR_I32", 4, "<i4", 0, 32, "i"), "i16": ("TSR_I16", 2, "<i2", 0, 16, "h"),
+    "i8": ("TSR_I8", 1, "|i1", 0, 8, "b"), "u8": ("TSR_U8", 1, "|u1", 1, 8, "B"),
+    "bool": ("TSR_BOOL", 1, "|b1", 6, 8, "?"), "complex32": ("TSR_COMPLEX32", 4, None, 5, 32, None),
+    "complex64": ("TSR_COMPLEX64", 8, "<c8", 5, 64, None), "complex128": ("TSR_COMPLEX128", 16, "<c16", 5, 128, None),
+}
+CODES = {name: getattr(capi, row[0]) for name, row in ROWS.items()}
+NAMES = {code: name for name, code in CODES.items()}
+BY_TYPESTR = {row[2]: name for name, row in ROWS.items() if row[2] and name != "tf32"}
+BY_DLPACK = {(row[3], row[4]): name for name, row in ROWS.items() if name != "tf32"}
+BY_FORMAT = {row[5]: name for name, row in ROWS.items() if row[5] and name != "tf32"}
+BY_FORMAT.update({"l": "i64" if __import__("struct").calcsize("l") == 8 else "i32", "c": "u8"})
+ML_DTYPES = {"bfloat16": "bf16", "float8_e4m3fn": "fp8_e4m3", "float8_e5m2": "fp8_e5m2"}
+FLOATS = ("f64", "f32", "tf32", "f16", "bf16", "fp8_e4m3", "fp8_e5m2")
+INTEGERS = ("i64", "i32", "i16", "i8", "u8")
+COMPLEX = ("complex32", "complex64", "complex128")
+_OTHER = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32",
+          "int16": "i16", "int8": "i8", "uint8": "u8", "bool_": "bool", "double": "f64", "float8_e4m3fn": "fp8_e4m3",
+          "float8_e5m2": "fp8_e5m2", "float": "f64", "int": "i64"}
+
+
+def of(given):
+    """The name for a name of the library, of NumPy or MLIR, a Python type, or a NumPy dtype."""
+    if isinstance(given, str) and given in ROWS:
+        return given
+    name = given if isinstance(given, str) else getattr(given, "name", None) or getattr(given, "__name__", "")
+    name = _OTHER.get(name, name)
+    code = capi.tsr_dtype_parse(str(name).encode())
+    if not code:
+        raise errors.argument(f"unknown data type {given!r}", "dtype", "one of " + ", ".join(ROWS))
+    return NAMES[code]
+
+
+def size(name):
+    return ROWS[name][1]
