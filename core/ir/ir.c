@@ -179,6 +179,7 @@ ir_value *ir_block_arg(ir_module *m, ir_block *b, const ir_type *type, const cha
 
 ir_value *ir_block_arg_like(ir_module *m, ir_block *b, const ir_type *type, const ir_value *like) {
   ir_value *v = ir_block_arg(m, b, type, like->name);
+  if (v && like->shard && !(v->shard = arena_str(&m->arena, like->shard))) return NULL;
   if (v) v->loc = ir_value_loc(like);
   return v;
 }

@@ -116,6 +116,7 @@ struct ir_value {
   ir_loc loc;       /* of an argument; a result is where its op is (ir_value_loc) */
   int64_t scratch; /* for the running pass */
   void *data;
+  const char *shard; /* how a tensor lies on a mesh (ir/shard.h); NULL: not said. No part of its type */
   ir_value *forward; /* what stands in its place, until the ops that read it are settled (ir_forward); else NULL */
 };
 

@@ -5,6 +5,7 @@
 
 #include "core/base/dtype.h"
 #include "core/ir/lex.h"
+#include "core/ir/shard.h"
 
 static tsr_status scalar_name(lexer *x, tsr_dtype *out) {
   lex_skip(x);
@@ -76,22 +77,56 @@ static tsr_status check_complex(lexer *x, const ir_type *t) {
   return lex_error(x, x->p, "only tensors have elements of type %s", dtype_get(t->dtype)->mlir);
 }
 
-static tsr_status shaped(lexer *x, ir_type *t, bool with_layout) {
+/* One entry of `shard` or `partial`, behind those that are there, separated by `separator`. */
+static tsr_status shard_entry(lexer *x, const char *separator, const char **list) {
+  const char *word, *at = (lex_skip(x), x->p);
+  TSR_TRY(lex_string(x, &word));
+  if (!*word || strpbrk(word, ",|")) return lex_error(x, at, "expected \"*\" or names of axes joined by +");
+  *list = arena_fmt(&x->m->arena, "%s%s%s", *list, separator, word);
+  return *list ? NULL : st_oom();
+}
+
+/* {shard = ["dp", "*"], partial = ["tp"]}, in either order, as ir/shard.h has it. */
+static tsr_status shard_of(lexer *x, int rank, const char **out) {
+  const char *parts[2] = {NULL, ""}, *const keys[2] = {"shard", "partial"}, *at = x->p;
+  TSR_TRY(lex_expect(x, "{"));
+  do {
+    const int which = lex_eat(x, keys[0]) ? 0 : lex_eat(x, keys[1]) ? 1 : -1;
+    if (which < 0) return lex_error(x, x->p, "expected shard = or partial =");
+    TSR_TRY(lex_expect(x, "="));
+    TSR_TRY(lex_expect(x, "["));
+    parts[which] = "";
+    for (int n = 0; !lex_eat(x, "]"); n++) {
+      if (n) TSR_TRY(lex_expect(x, ","));
+      TSR_TRY(shard_entry(x, n ? "," : "", &parts[which]));
+    }
+  } while (lex_eat(x, ","));
+  TSR_TRY(lex_expect(x, "}"));
+  if (!parts[0]) return lex_error(x, at, "shard = is missing");
+  *out = *parts[1] ? arena_fmt(&x->m->arena, "%s|%s", parts[0], parts[1]) : parts[0];
+  if (!*out) return st_oom();
+  const char *why = ir_shard_fault(*out, rank);
+  return why ? lex_error(x, at, "%s", why) : NULL;
+}
+
+static tsr_status shaped(lexer *x, ir_type *t, bool with_layout, const char **shard) {
   TSR_TRY(lex_expect(x, "<"));
   TSR_TRY(dims_and_dtype(x, t));
   if (with_layout) TSR_TRY(layout(x, t));
+  else if (shard && t->kind == IR_T_TENSOR && lex_eat(x, ",")) TSR_TRY(shard_of(x, t->rank, shard));
   if (!ir_type_fits(t)) return lex_error(x, x->p, "the number of elements overflows 64 bits");
   TSR_TRY(check_complex(x, t));
   return lex_expect(x, ">");
 }
 
-tsr_status lex_type(lexer *x, const ir_type **out) {
+tsr_status lex_value_type(lexer *x, const ir_type **out, const char **shard) {
   static const struct { const char *word; ir_type_kind kind; bool layout; } words[] = {
       {"tensor", IR_T_TENSOR, false},         {"vector", IR_T_VECTOR, false},        {"!tessera.view", IR_T_VIEW, true},
       {"!tessera.shared", IR_T_SHARED, true}, {"!tessera.frag", IR_T_FRAG, true},    {"!tessera.array", IR_T_ARRAY, true},
       {"!tessera.matrix", IR_T_MATRIX, true}, {"!tessera.ptr", IR_T_PTR, true}};
   ir_type t = {0};
   *out = NULL;
+  if (shard) *shard = NULL;
   lex_skip(x);
   if (lex_eat(x, "index")) t.kind = IR_T_INDEX;
   else if (lex_eat(x, "none")) t.kind = IR_T_NONE;
@@ -100,7 +135,7 @@ tsr_status lex_type(lexer *x, const ir_type **out) {
     for (size_t i = 0; i < sizeof words / sizeof *words && !t.kind; i++)
       if (lex_eat(x, words[i].word)) {
         t.kind = words[i].kind;
-        TSR_TRY(shaped(x, &t, words[i].layout));
+        TSR_TRY(shaped(x, &t, words[i].layout, shard));
       }
     if (!t.kind) {
       if (x->p == x->end || !ascii_letter(*x->p)) return lex_error(x, x->p, "expected a type");
@@ -112,6 +147,8 @@ tsr_status lex_type(lexer *x, const ir_type **out) {
   *out = ir_type_get(x->m, &t);
   return *out ? NULL : st_oom();
 }
+
+tsr_status lex_type(lexer *x, const ir_type **out) { return lex_value_type(x, out, NULL); }
 
 /* ---- function types, which attributes may hold ----------------------------------------------------------------- */
 
@@ -127,7 +164,9 @@ static tsr_status type_list(lexer *x, int depth, types *list) {
   if (lex_eat(x, ")")) return NULL;
   do {
     if (!al_grow(x->al, &list->v, &list->cap, list->n + 1, sizeof *list->v)) return st_oom();
-    TSR_TRY(lex_peek(x, '(') ? function_type(x, depth + 1, &list->v[list->n]) : lex_type(x, &list->v[list->n]));
+    const char *shard; /* the values say it */
+    TSR_TRY(lex_peek(x, '(') ? function_type(x, depth + 1, &list->v[list->n])
+                             : lex_value_type(x, &list->v[list->n], &shard));
     list->n++;
   } while (lex_eat(x, ","));
   return lex_expect(x, ")");
@@ -144,8 +183,9 @@ static tsr_status function_type(lexer *x, int depth, const ir_type **out) {
   if (lex_peek(x, '(')) {
     TSR_GOTO(type_list(x, depth, &results));
   } else {
+    const char *shard;
     if (!al_grow(x->al, &results.v, &results.cap, 1, sizeof *results.v)) st = st_oom();
-    else st = lex_type(x, &results.v[results.n++]);
+    else st = lex_value_type(x, &results.v[results.n++], &shard);
     if (st) goto done;
   }
   *out = ir_type_function(x->m, in.v, (int)in.n, results.v, (int)results.n);

@@ -5,6 +5,7 @@
 
 #include "core/base/hash.h"
 #include "core/ir/lex.h"
+#include "core/ir/shard.h"
 
 typedef struct binding {
   const char *name;
@@ -128,13 +129,15 @@ static tsr_status parse_region(parser *p, ir_block *block, int depth) {
         lex_skip(x);
         const char *name, *at = x->p;
         const ir_type *type;
+        const char *shard;
         TSR_TRY(value_name(p, &name));
         TSR_TRY(lex_expect(x, ":"));
-        TSR_TRY(lex_type(x, &type));
+        TSR_TRY(lex_value_type(x, &type, &shard));
         if (lookup(p, name, mark)) return lex_error(x, at, "%%%s is defined twice", name);
         ir_value *v = ir_block_arg(x->m, block, type, kept_name(name));
         if (!v) return st_oom();
         v->loc = lex_loc(x, at);
+        v->shard = shard;
         TSR_TRY(bind(p, name, v));
       } while (lex_eat(x, ","));
       TSR_TRY(lex_expect(x, ")"));
@@ -168,15 +171,21 @@ static tsr_status parse_attrs(parser *p, ir_op *op, const char *close) {
   return lex_expect(x, close);
 }
 
-static tsr_status parse_type_list(parser *p, const ir_type **types, int n, const char *what) {
+/* What is written behind a value's name: its type, and how it lies on a mesh, NULL where that is not said. */
+typedef struct value_type {
+  const ir_type *type;
+  const char *shard;
+} value_type;
+
+static tsr_status parse_type_list(parser *p, value_type *types, int n, const char *what) {
   lexer *x = &p->x;
   const char *at = x->p;
   int i = 0;
   TSR_TRY(lex_expect(x, "("));
   if (!lex_eat(x, ")")) {
     do {
-      const ir_type *t;
-      TSR_TRY(lex_type(x, &t));
+      value_type t;
+      TSR_TRY(lex_value_type(x, &t.type, &t.shard));
       if (i < n) types[i] = t;
       i++;
     } while (lex_eat(x, ","));
@@ -186,36 +195,41 @@ static tsr_status parse_type_list(parser *p, const ir_type **types, int n, const
 }
 
 /* `: (operand types) -> result types`; either may be left out as a whole. */
-static tsr_status parse_signature(parser *p, const ir_type **operands, int n_operands, ir_op *op) {
+static tsr_status parse_signature(parser *p, value_type *operands, int n_operands, ir_op *op) {
   lexer *x = &p->x;
   if (!lex_eat(x, ":")) return NULL;
   TSR_TRY(parse_type_list(p, operands, n_operands, "operand"));
   TSR_TRY(lex_expect(x, "->"));
-  const ir_type **results = arena_array(&x->m->arena, const ir_type *, op->n_results + 1);
+  value_type *results = arena_array(&x->m->arena, value_type, op->n_results + 1);
   if (!results) return st_oom();
   if (lex_peek(x, '(')) {
     TSR_TRY(parse_type_list(p, results, op->n_results, "result"));
   } else {
     const char *at = x->p;
-    TSR_TRY(lex_type(x, &results[0]));
+    TSR_TRY(lex_value_type(x, &results[0].type, &results[0].shard));
     if (op->n_results != 1) return lex_error(x, at, "1 result type for %d results", op->n_results);
   }
-  for (int i = 0; i < op->n_results; i++) op->results[i]->type = results[i];
+  for (int i = 0; i < op->n_results; i++) {
+    op->results[i]->type = results[i].type;
+    op->results[i]->shard = results[i].shard;
+  }
   return NULL;
 }
 
 static tsr_status resolve_operand(parser *p, ir_op *op, int i, const char *name, const char *at,
-                                  const ir_type *declared) {
+                                  value_type declared) {
   ir_value *v = lookup(p, name, 0);
   if (!v && p->implicit) {
-    const ir_type *t = declared ? declared : op->def->implied ? op->def->implied(op, i) : NULL;
+    const ir_type *t = declared.type ? declared.type : op->def->implied ? op->def->implied(op, i) : NULL;
     if (!t) t = ir_type_get(p->x.m, &(ir_type){.kind = IR_T_NONE});
     if (!t || !(v = ir_block_arg(p->x.m, p->implicit, t, kept_name(name)))) return st_oom();
     v->loc = lex_loc(&p->x, at);
     TSR_TRY(bind(p, name, v));
   }
   if (!v) return lex_error(&p->x, at, "%%%s is not defined before this use", name);
-  if (declared && declared != v->type) {
+  if (declared.shard && (!v->shard || strcmp(declared.shard, v->shard)))
+    return lex_error(&p->x, at, "%%%s is sharded otherwise where it is defined than written here", name);
+  if (declared.type && declared.type != v->type) {
     strb s;
     strb_init(&s, p->x.al);
     if (v->type) ir_type_print(&s, v->type);
@@ -268,7 +282,7 @@ static tsr_status parse_op(parser *p, ir_builder *b, int depth) {
 
   /* Operands are resolved after the attributes are known; a placeholder keeps the array valid until then. */
   ir_value placeholder = {0};
-  const ir_type **declared = arena_array(&x->m->arena, const ir_type *, operands.n + 1);
+  value_type *declared = arena_array(&x->m->arena, value_type, operands.n + 1);
   ir_value **placeholders = arena_array(&x->m->arena, ir_value *, operands.n + 1);
   if (!declared || !placeholders) return st_oom();
   for (int i = 0; i < operands.n; i++) placeholders[i] = &placeholder;

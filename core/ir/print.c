@@ -7,7 +7,7 @@
 #include "core/base/dtype.h"
 #include "core/base/name_set.h"
 #include "core/base/number.h"
-#include "core/ir/ir.h"
+#include "core/ir/shard.h"
 
 static void put_string(strb *b, const char *s) {
   strb_putc(b, '"');
@@ -152,6 +152,11 @@ static void put_type(strb *b, const ir_type *t) {
   else strb_puts(b, "none");
 }
 
+static void put_value_type(strb *b, const ir_value *v) {
+  if (v->shard) ir_shard_print_type(b, v->type, v->shard);
+  else put_type(b, v->type);
+}
+
 static void put_op(strb *b, const ir_op *op, int indent);
 
 static void put_region(strb *b, const ir_block *r, int indent) {
@@ -163,7 +168,7 @@ static void put_region(strb *b, const ir_block *r, int indent) {
       if (i) strb_puts(b, ", ");
       put_value(b, r->args[i]);
       strb_puts(b, ": ");
-      put_type(b, r->args[i]->type);
+      put_value_type(b, r->args[i]);
     }
     strb_puts(b, "):\n");
   }
@@ -205,13 +210,13 @@ static void put_op(strb *b, const ir_op *op, int indent) {
   strb_puts(b, " : (");
   for (int i = 0; i < op->n_operands; i++) {
     if (i) strb_puts(b, ", ");
-    put_type(b, op->operands[i]->type);
+    put_value_type(b, op->operands[i]);
   }
   strb_puts(b, ") -> ");
   if (op->n_results != 1) strb_putc(b, '(');
   for (int i = 0; i < op->n_results; i++) {
     if (i) strb_puts(b, ", ");
-    put_type(b, op->results[i]->type);
+    put_value_type(b, op->results[i]);
   }
   if (op->n_results != 1) strb_putc(b, ')');
   strb_putc(b, '\n');

@@ -121,6 +121,15 @@ static tsr_status check_dims(const ir_module *m) {
   return NULL;
 }
 
+/* What ranks do together is no program of one device. */
+static tsr_status check_alone(const ir_module *m) {
+  for (const ir_op *f = m->root->regions[0]->first; f; f = f->next)
+    for (const ir_op *o = graph_is(f, G_FUNC) ? f->regions[0]->first : NULL; o; o = o->next)
+      if (graph_is_kind(o, GRAPH_COLLECTIVE))
+        return ir_error_at(o, o->loc, TSR_UNSUPPORTED, "tsr_dist_program_compile: docs/distributed.md", "it runs on a mesh, not on one device");
+  return NULL;
+}
+
 static bool suggest(void *user, const be_matmul *d, int64_t tile[3]) {
   const tsr_device *dev = ((compile *)user)->dev;
   return dev->be && dev->vt->suggest_tile && dev->vt->suggest_tile(dev->be, d, tile);
@@ -272,6 +281,7 @@ static tsr_status lower_all(compile *c) {
   tsr_program *p = c->p;
   for (int above = 0; above < (int)c->level; above++) dump(c, (tsr_level)above); /* says that there is none */
   if (c->level == TSR_LEVEL_GRAPH) TSR_TRY(check_dims(p->levels[TSR_LEVEL_GRAPH]));
+  if (c->level == TSR_LEVEL_GRAPH) TSR_TRY(check_alone(p->levels[TSR_LEVEL_GRAPH]));
   size_t n_passes;
   pipeline_rows(&n_passes);
   if (!(p->costs = arena_array(&p->arena, pass_cost, n_passes))) return st_oom();

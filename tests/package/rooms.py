@@ -20,6 +20,7 @@ ROWS = {
     "base": [],
     "device": ["base"],
     "coll": ["base", "device"],
+    "dist": IR + ["ir/graph", "coll"],
     "ir": ["base", "device"],
     "ir/graph": IR + ["ir/graph/ops"],
     "ir/graph/ops": IR + ["ir/graph"],
@@ -43,7 +44,7 @@ ROWS = {
     "profile": LEVELS + EMIT + PASSES + ["tune"],
     "import": IR + ["ir/graph"],
     "import/onnx": IR + ["ir/graph", "import"],
-    "runtime": LEVELS + EMIT + PASSES + ["tune", "profile", "import", "import/onnx", "coll"],
+    "runtime": LEVELS + EMIT + PASSES + ["tune", "profile", "import", "import/onnx", "coll", "dist"],
     "llm": ["base", "import", "runtime"],
 }
 TABLES = "ir/tables"  # the one file of ir/ that names the levels, as the registry is the one that names backends

@@ -135,6 +135,16 @@ typedef enum graph_code {
   G_IF,
   G_WHILE,
   G_CONTROL,
+  G_ALL_REDUCE,
+  G_REDUCE_SCATTER,
+  G_ALL_GATHER,
+  G_ALL_TO_ALL,
+  G_BROADCAST_FROM,
+  G_SEND,
+  G_RECV,
+  G_BARRIER,
+  G_SHARD_SLICE,
+  G_SHARD_MASK,
   G_N_CODES
 } graph_code;
 
@@ -158,7 +168,8 @@ typedef enum graph_kind {
   GRAPH_DFT,         /* what they are then: graph_dft */
   GRAPH_WINDOWS,     /* elements of its operand at coordinates that are affine in its own; 0 beyond the operand */
   GRAPH_CONTROL,     /* if, while: functions of the operands as regions, or by name. See ir/graph/control.h */
-  GRAPH_CUSTOM       /* the application's */
+  GRAPH_CUSTOM,      /* the application's */
+  GRAPH_COLLECTIVE   /* depends on the other devices of a mesh or on the rank: run between programs (ir/graph/collective.h) */
 } graph_kind;
 
 typedef struct graph_evaluator graph_evaluator;

@@ -1,5 +1,29 @@
 /* core/ir/graph/ops/program.c - functions, their ends, custom ops and constants. */
 #include "core/ir/graph/ops/adjoint.h"
+#include "core/ir/shard.h"
+
+/* Axes that a value's shard names are the mesh's. */
+static tsr_status check_shard(const ir_op *func, const ir_value *v, const char *mesh) {
+  ir_shard_axis a;
+  for (const char *at = v->shard; ir_shard_next(&at, v->shard, &a);)
+    if (!ir_mesh_size(mesh, a.name, a.n))
+      return ir_error_at(func, ir_value_loc(v), TSR_VERIFY_ERROR, mesh, "the mesh has no axis \"%.*s\"", a.n, a.name);
+  return NULL;
+}
+
+static tsr_status check_mesh(const ir_op *op) {
+  const char *mesh = ir_get_str(op, "mesh", NULL);
+  const ir_block *r = op->regions[0];
+  if (!mesh) return NULL;
+  const char *why = ir_mesh_fault(mesh);
+  if (why) return ir_error(op, "\"tp=2,dp=4\"", "mesh: %s", why);
+  for (int i = 0; i < r->n_args; i++)
+    if (r->args[i]->shard) TSR_TRY(check_shard(op, r->args[i], mesh));
+  for (const ir_op *o = r->first; o; o = o->next)
+    for (int i = 0; i < o->n_results; i++)
+      if (o->results[i]->shard) TSR_TRY(check_shard(op, o->results[i], mesh));
+  return NULL;
+}
 
 static tsr_status verify_func(const ir_op *op) {
   const ir_block *r = op->regions[0];
@@ -13,7 +37,7 @@ static tsr_status verify_func(const ir_op *op) {
   for (const ir_op *o = r->first; o; o = o->next)
     if (o->def->level != IR_GRAPH)
       return ir_error(o, "a function holds operations of its level only", "is no operation of Graph IR");
-  return NULL;
+  return check_mesh(op);
 }
 
 static tsr_status verify_return(const ir_op *op) {
@@ -66,7 +90,9 @@ static const ir_opdef rows[] = {
                      "decisions are shared per bucket of them"},
                     {"memory_budget", IR_A_INT, false, "0",
                      "bytes that the program's temporaries may take: kernels run again where they would take more; 0: "
-                     "any number"}),
+                     "any number"},
+                    {"mesh", IR_A_STR, false, NULL,
+                     "axes and sizes of the mesh that shards name, \"tp=2,dp=4\"; any mesh if absent"}),
      .help = "A function: block arguments are its inputs, the body ends with return."},
     {NAME(RETURN, "return"), .flags = IR_TERMINATOR, .max_operands = IR_VARIADIC, .operands_doc = "results...",
      .types_doc = ANY AND_COMPLEX, .verify = verify_return, .ext = ROW(GRAPH_PROGRAM),

@@ -1,0 +1,142 @@
+/* core/dist/mesh.c - see mesh.h. */
+#include "core/dist/mesh.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/ir/shard.h"
+
+#define BAD(...) st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("mesh", "create", NULL), __VA_ARGS__)
+
+/* The k factors of n whose largest is the least possible, and of those whose sum is; descending. */
+static void balanced(int64_t n, int k, int64_t most, int64_t *now, int at, int64_t *best) {
+  if (at == k) {
+    if (n != 1) return;
+    int64_t sum = 0, best_sum = 0;
+    for (int i = 0; i < k; i++) sum += now[i], best_sum += best[i];
+    if (!best[0] || now[0] < best[0] || (now[0] == best[0] && sum < best_sum)) memcpy(best, now, sizeof *now * (size_t)k);
+    return;
+  }
+  for (int64_t f = 1; f <= most && f <= n; f++) {
+    if (n % f) continue;
+    now[at] = f;
+    balanced(n / f, k, f, now, at + 1, best);
+  }
+}
+
+static tsr_status fill(dist_mesh *m, int64_t ranks) {
+  int64_t given = 1, now[DIST_MAX_AXES], best[DIST_MAX_AXES] = {0};
+  int missing = 0;
+  for (int i = 0; i < m->n; i++) {
+    if (m->size[i]) given *= m->size[i];
+    else missing++;
+    if (given > DIST_MAX_RANKS) return BAD("more than %d ranks", DIST_MAX_RANKS);
+  }
+  if (!ranks && missing) return BAD("axis \"%s\" has no size, and the number of ranks isn't said", m->name[0]);
+  if (ranks && (ranks % given || (!missing && ranks != given)))
+    return BAD("the sizes make %lld ranks, there are %lld", (long long)given, (long long)ranks);
+  m->ranks = ranks ? ranks : given;
+  if (missing) balanced(ranks / given, missing, ranks / given, now, 0, best);
+  for (int i = 0, k = 0; i < m->n; i++)
+    if (!m->size[i]) m->size[i] = best[k++];
+  return NULL;
+}
+
+tsr_status dist_mesh_make(const char *const *names, const int64_t *sizes, int n, int64_t ranks, dist_mesh *out) {
+  char text[DIST_MAX_AXES * (DIST_NAME + 24)] = "";
+  *out = (dist_mesh){.n = n};
+  if (n < 1 || n > DIST_MAX_AXES) return BAD("%d axes; 1 to %d", n, DIST_MAX_AXES);
+  if (ranks < 0 || ranks > DIST_MAX_RANKS) return BAD("%lld ranks; at most %d", (long long)ranks, DIST_MAX_RANKS);
+  for (int i = 0; i < n; i++) {
+    if (!names || !names[i] || strlen(names[i]) >= DIST_NAME) return BAD("axis %d has no name, or one above 31 characters", i);
+    if (sizes && (sizes[i] < 0 || sizes[i] > DIST_MAX_RANKS))
+      return BAD("axis \"%s\" of size %lld; 1 to %d, 0: to be chosen", names[i], (long long)sizes[i], DIST_MAX_RANKS);
+    strcpy(out->name[i], names[i]);
+    out->size[i] = sizes ? sizes[i] : 0;
+    const size_t at = strlen(text);
+    snprintf(text + at, sizeof text - at, "%s%s=1", i ? "," : "", names[i]);
+  }
+  const char *why = ir_mesh_fault(text);
+  return why ? BAD("%s", why) : fill(out, ranks);
+}
+
+tsr_status dist_mesh_parse(const char *text, int64_t ranks, dist_mesh *out) {
+  char name[DIST_MAX_AXES][DIST_NAME];
+  const char *names[DIST_MAX_AXES], *s;
+  int64_t sizes[DIST_MAX_AXES];
+  int n = 0, len;
+  for (const char *at = text; ir_mesh_next(&at, &s, &len, &sizes[n]); n++) {
+    if (n + 1 == DIST_MAX_AXES) return BAD("at most %d axes", DIST_MAX_AXES - 1);
+    if (sizes[n] < 0) return BAD("\"%.60s\": the size of an axis is 1 to %d", text, DIST_MAX_RANKS);
+    if (len >= DIST_NAME) return BAD("an axis has at most 31 characters");
+    snprintf(name[n], DIST_NAME, "%.*s", len, s);
+    names[n] = name[n];
+  }
+  return dist_mesh_make(names, sizes, n, ranks, out);
+}
+
+void dist_mesh_print(strb *b, const dist_mesh *m) {
+  for (int i = 0; i < m->n; i++) strb_printf(b, "%s%s=%lld", i ? "," : "", m->name[i], (long long)m->size[i]);
+}
+
+int dist_mesh_axis(const dist_mesh *m, const char *name, int n) {
+  for (int i = 0; i < m->n; i++)
+    if ((int)strlen(m->name[i]) == n && !strncmp(m->name[i], name, (size_t)n)) return i;
+  return -1;
+}
+
+int64_t dist_mesh_stride(const dist_mesh *m, int axis) {
+  int64_t s = 1;
+  for (int i = 0; i < axis; i++) s *= m->size[i];
+  return s;
+}
+
+int64_t dist_mesh_coord(const dist_mesh *m, int64_t rank, int axis) {
+  return rank / dist_mesh_stride(m, axis) % m->size[axis];
+}
+
+int64_t dist_mesh_extent(const dist_mesh *m, uint32_t axes) {
+  int64_t n = 1;
+  for (int i = 0; i < m->n; i++) n *= axes >> i & 1 ? m->size[i] : 1;
+  return n;
+}
+
+int64_t dist_mesh_group(const dist_mesh *m, uint32_t axes, int64_t rank, int64_t *member) {
+  int64_t group = 0, in = 0, of_group = 1, of_member = 1;
+  for (int i = 0; i < m->n; i++) {
+    const int64_t c = dist_mesh_coord(m, rank, i);
+    if (axes >> i & 1) in += c * of_member, of_member *= m->size[i];
+    else group += c * of_group, of_group *= m->size[i];
+  }
+  *member = in;
+  return group;
+}
+
+int64_t dist_mesh_rank(const dist_mesh *m, uint32_t axes, int64_t group, int64_t member) {
+  int64_t rank = 0, stride = 1;
+  for (int i = 0; i < m->n; stride *= m->size[i++]) {
+    int64_t *from = axes >> i & 1 ? &member : &group;
+    rank += *from % m->size[i] * stride;
+    *from /= m->size[i];
+  }
+  return rank;
+}
+
+void dist_mesh_axes_text(const dist_mesh *m, uint32_t axes, char *out, size_t size) {
+  size_t at = 0;
+  *out = 0;
+  for (int i = m->n; i-- > 0;)
+    if (axes >> i & 1 && at < size) at += (size_t)snprintf(out + at, size - at, "%s%s", at ? "+" : "", m->name[i]);
+}
+
+uint32_t dist_mesh_axes_of(const dist_mesh *m, const char *text) {
+  uint32_t axes = 0;
+  int last = m->n;
+  for (int n; *text; text += n + (text[n] == '+')) {
+    n = (int)strcspn(text, "+");
+    const int axis = dist_mesh_axis(m, text, n);
+    if (axis < 0 || axis >= last) return 0;
+    axes |= 1u << (last = axis);
+  }
+  return axes;
+}

@@ -1,0 +1,94 @@
+/* core/runtime/dist.h - the structs behind tessera/dist.h's handles. */
+#ifndef CORE_RUNTIME_DIST_H
+#define CORE_RUNTIME_DIST_H
+#include "core/coll/team.h"
+#include "core/dist/partition.h"
+#include "core/dist/schedule.h"
+#include "core/runtime/internal.h"
+#include "tessera/dist.h"
+
+struct tsr_mesh {
+  tsr_context *ctx;
+  dist_mesh m;
+  tsr_device **devices; /* by n_devices */
+  int n_devices;
+};
+static inline tsr_device *mesh_device(const tsr_mesh *m, int64_t rank) { return m->devices[rank % m->n_devices]; }
+
+struct tsr_dist_tensor {
+  tsr_mesh *mesh;
+  tsr_dtype dtype;
+  tsr_shape shape;
+  dist_spec spec;
+  tsr_buffer **parts; /* by rank; NULL until the first part is asked for */
+  size_t allocated;
+};
+/* The tensor that a checked spec says. */
+tsr_status rt_dist_tensor_new(tsr_mesh *mesh, tsr_dtype t, const tsr_shape *shape, const dist_spec *spec,
+                              tsr_dist_tensor **out);
+tsr_status rt_shardspec(const tsr_mesh *mesh, int rank, const tsr_shardspec *spec, bool result, dist_spec *out);
+size_t rt_dist_part_bytes(const tsr_dist_tensor *t, tsr_shape *local);
+
+/* A box of elements of `size` bytes copied between two row-major arrays: sizes along `rank` dimensions, each array with
+ * its own dimensions and the box's first element in it. */
+typedef struct rt_box { const int64_t *dims, *starts; } rt_box;
+void rt_copy_box(void *dst, rt_box to, const void *src, rt_box from, const int64_t *sizes, int rank, size_t size);
+
+/* The ranks that do a collective together. */
+typedef struct dist_team {
+  uint32_t axes;
+  int reversed;  /* of a send to the rank before */
+  coll_team **groups;
+  int64_t n_groups;
+  struct dist_team *next;
+} dist_team;
+
+/* One step's program on one device. */
+typedef struct dist_part {
+  tsr_device *dev;
+  tsr_program *program;
+  tsr_stream *stream;
+} dist_part;
+
+typedef struct dist_timing { double from, to; } dist_timing; /* us */
+
+typedef struct dist_rank_memory {
+  tsr_buffer *workspace;
+  void *host[2]; /* staging of the step's operand and result, where the device's memory isn't the host's */
+  size_t host_bytes;
+} dist_rank_memory;
+
+struct tsr_dist_program {
+  tsr_mesh *mesh;
+  tsr_dist_options options;
+  arena arena;
+  dist_program rank;
+  dist_schedule schedule;
+  dist_spec *in, *out;
+  pass_trace trace;
+  dist_part *parts; /* step * n_devices + device; of a device that comes twice the first alone */
+  pthread_mutex_t *locks; /* by device: ranks of one device take turns */
+  int n_locks;
+  dist_team *teams;
+  dist_team **team_of; /* by step */
+  dist_rank_memory *memory; /* by rank */
+  tsr_dist_collective *collectives;
+  dist_timing *timing;  /* by step, of rank 0 */
+  int *collective_of;   /* by step: its first collective */
+  int n_collectives;
+  bool ran, broken;
+};
+
+/* dist_run.c: one step of a rank. */
+typedef struct dist_run {
+  tsr_dist_program *p;
+  tsr_dist_tensor *const *inputs, *const *outputs;
+} dist_run;
+tsr_status rt_dist_collective(dist_run *r, int64_t rank, int step);
+tsr_status rt_dist_local(dist_run *r, int64_t rank, int step);
+/* The first of the mesh's devices that is the rank's: whose lock and programs it takes. */
+int rt_dist_device(const tsr_dist_program *p, int64_t rank);
+/* Where a slot of a rank is. */
+tsr_status rt_dist_binding(dist_run *r, int64_t rank, int slot, tsr_binding *out);
+size_t rt_dist_staging(const tsr_dist_program *p);
+#endif

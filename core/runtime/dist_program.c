@@ -1,0 +1,319 @@
+/* core/runtime/dist_program.c - from a graph with shards to what all ranks of a mesh run: the passes that know no
+ * device, the partition, the schedule, then a program for each step and device. See tessera/dist.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/ir/graph/expand.h"
+#include "core/passes/graph/expand_ops.h"
+#include "core/runtime/dist.h"
+#include "core/runtime/rule.h"
+
+static const char fn[] = "dist_program_compile";
+
+static const char how_to_shard[] =
+    "tsr_graph_shard on an input, {shard = [\"dp\", \"*\"]} behind its type in IR text, or tsr_graph_autoshard";
+
+enum { BUCKET = 25 << 20 };
+
+static void note(void *user, const ir_op *op, const char *rule, bool fired, const char *text) {
+  trace_add(user, "shard", rule, op, fired, "%s", text);
+}
+
+static tsr_policy policy_of(const tsr_dist_program *p, const ir_op *func) {
+  tsr_policy named;
+  if (p->options.compile.policy) return p->options.compile.policy;
+  tsr_status st = tsr_policy_parse(ir_get_str(func, "policy", ""), &named);
+  if (!st) return named;
+  tsr_status_free(st);
+  return p->mesh->ctx->policy;
+}
+
+/* ---- the program of one rank ----------------------------------------------------------------------------------- */
+
+static bool has_collectives(const ir_op *func) {
+  for (const ir_op *o = func->regions[0]->first; o; o = o->next)
+    if (graph_is_kind(o, GRAPH_COLLECTIVE)) return true;
+  return false;
+}
+
+/* The function as it is: every rank has its own of all that it takes and gives. */
+static tsr_status take_rank_program(tsr_dist_program *p, ir_module **m, ir_op *func) {
+  dist_program *r = &p->rank;
+  const ir_block *body = func->regions[0];
+  TSR_TRY(dist_check_rank_program(func, &p->mesh->m));
+  *r = (dist_program){.m = *m, .func = func, .n_inputs = body->n_args, .n_outputs = body->last->n_operands};
+  *m = NULL;
+  p->in = arena_array(&p->arena, dist_spec, r->n_inputs + 1);
+  p->out = arena_array(&p->arena, dist_spec, r->n_outputs + 1);
+  r->whole_in = arena_array(&p->arena, const ir_type *, r->n_inputs + 1);
+  r->whole_out = arena_array(&p->arena, const ir_type *, r->n_outputs + 1);
+  if (!p->in || !p->out || !r->whole_in || !r->whole_out) return st_oom();
+  for (int i = 0; i < r->n_inputs; i++) r->whole_in[i] = body->args[i]->type, p->in[i].rank = body->args[i]->type->rank;
+  for (int i = 0; i < r->n_outputs; i++) {
+    r->whole_out[i] = body->last->operands[i]->type;
+    p->out[i].rank = r->whole_out[i]->rank;
+  }
+  return NULL;
+}
+
+static tsr_status find_machine(tsr_dist_program *p, dist_machine *out) {
+  return dist_machine_find(&p->arena, p->options.topology ? p->options.topology : "inproc", NULL, 0, out);
+}
+
+static tsr_status cut_up(tsr_dist_program *p, ir_op *func) {
+  dist_machine machine;
+  dist_problem problem;
+  const dist_rules rules = {.refuse_uneven = p->options.uneven == TSR_UNEVEN_REFUSE,
+                            .keep_order = policy_of(p, func) == TSR_POLICY_DETERMINISTIC};
+  const dist_notes notes = {note, &p->trace};
+  TSR_TRY(find_machine(p, &machine));
+  TSR_TRY(dist_problem_init(&problem, func, &p->mesh->m, &machine, &rules));
+  tsr_status st = dist_partition(&problem, NULL, &notes, &p->rank);
+  if (!st) {
+    p->in = arena_dup(&p->arena, p->rank.inputs, sizeof *p->in * (size_t)(p->rank.n_inputs + 1));
+    p->out = arena_dup(&p->arena, p->rank.outputs, sizeof *p->out * (size_t)(p->rank.n_outputs + 1));
+    if (!p->in || !p->out) st = st_oom();
+  }
+  dist_problem_clear(&problem);
+  return st;
+}
+
+/* The name of a graph's function tells it from others of the module. */
+static tsr_status make_rank_program(tsr_dist_program *p, const tsr_graph *g) {
+  ir_module *m = NULL;
+  tsr_status st = NULL;
+  pass_options passes = {.disable = p->options.compile.disable,
+                         .routines = true,
+                         .exact = policy_of(p, g->func) != TSR_POLICY_FAST,
+                         .trace = &p->trace};
+  TSR_TRY(ir_verify(g->m));
+  TSR_TRY(ir_module_clone(g->m, &m));
+  ir_op *func = graph_find_func(m, ir_get_str(g->func, "sym_name", NULL));
+  for (int i = 0; i < func->regions[0]->n_args; i++)
+    if (ir_type_count(func->regions[0]->args[i]->type) == IR_DYNAMIC)
+      TSR_GOTO(RT_BAD(p->mesh->ctx, fn, "tsr_graph_specialize gives it a number", "input %d has an unknown dimension", i));
+  TSR_GOTO(rt_rules(p->mesh->ctx, &p->arena, &passes));
+  TSR_GOTO(graph_expand_module(m, &passes));
+  func = graph_find_func(m, ir_get_str(g->func, "sym_name", NULL));
+  const bool sharded = dist_has_shards(func);
+  if (!sharded && has_collectives(func)) st = take_rank_program(p, &m, func);
+  else if (!sharded && p->mesh->m.ranks > 1)
+    st = RT_BAD(p->mesh->ctx, fn, how_to_shard, "%lld ranks, and nothing says how the graph's inputs lie on them",
+                (long long)p->mesh->m.ranks);
+  else st = cut_up(p, func);
+done:
+  ir_module_destroy(&m);
+  return st;
+}
+
+/* ---- a program for each step ----------------------------------------------------------------------------------- */
+
+typedef struct mapping { ir_value **args; const dist_step *step; } mapping;
+
+static ir_value *mapped(void *user, ir_value *v) {
+  const mapping *x = user;
+  if (v->data) return v->data;
+  for (int i = 0; i < x->step->n_reads; i++)
+    if (x->step->reads[i] == v->scratch) return x->args[i];
+  return NULL;
+}
+
+/* The step's ops as a function of what it reads, which returns what it writes. */
+static tsr_status step_module(tsr_dist_program *p, const dist_step *x, ir_module **out, ir_op **func) {
+  const dist_slot *slots = p->schedule.slots;
+  tsr_status st = NULL;
+  TSR_TRY(ir_module_create(&p->mesh->ctx->al, out));
+  ir_module *m = *out;
+  ir_builder b = ir_at_end(m, m->root->regions[0]);
+  *func = ir_op_new(&b, graph_def(G_FUNC), 0, NULL, 0, NULL, 1);
+  ir_value **results = arena_array(&m->arena, ir_value *, x->n_writes + 1);
+  mapping map = {arena_array(&m->arena, ir_value *, x->n_reads + 1), x};
+  bool ok = *func && results && map.args;
+  const char *kept[] = {"policy", "sym_name"};
+  for (int i = 0; ok && i < 2; i++) {
+    const ir_attr *a = ir_get_attr(p->rank.func, kept[i]);
+    ok = !a || ir_set_attr(*func, kept[i], ir_attr_copy(m, a));
+  }
+  for (int i = 0; ok && i < x->n_reads; i++) {
+    const ir_value *v = slots[x->reads[i]].v;
+    map.args[i] = ir_block_arg(m, (*func)->regions[0], ir_type_get(m, v->type), v->name);
+    ok = map.args[i] != NULL;
+  }
+  b = ir_at_end(m, ok ? (*func)->regions[0] : NULL);
+  for (int i = 0; ok && i < x->n_ops; i++) {
+    ir_op *copy = ir_op_copy(&b, x->ops[i], mapped, &map);
+    if (!(ok = copy != NULL)) break;
+    for (int k = 0; k < copy->n_results; k++) x->ops[i]->results[k]->data = copy->results[k];
+  }
+  for (int i = 0; ok && i < x->n_writes; i++) results[i] = slots[x->writes[i]].v->data;
+  ok = ok && ir_op_new(&b, graph_def(G_RETURN), x->n_writes, results, 0, NULL, 0);
+  st = ok ? ir_verify(m) : st_oom();
+  for (int i = 0; i < x->n_ops; i++)
+    for (int k = 0; k < x->ops[i]->n_results; k++) x->ops[i]->results[k]->data = NULL;
+  if (st) st = ir_cause(m, NULL, st), ir_module_destroy(out);
+  return st;
+}
+
+static tsr_status compile_step(tsr_dist_program *p, int step) {
+  const tsr_mesh *mesh = p->mesh;
+  for (int d = 0; d < mesh->n_devices; d++) {
+    dist_part *part = &p->parts[step * mesh->n_devices + d];
+    ir_op *func;
+    tsr_graph *g;
+    part->dev = mesh->devices[d];
+    bool shared = d >= mesh->m.ranks;
+    for (int k = 0; k < d; k++) shared |= mesh->devices[k] == part->dev;
+    if (shared) continue;
+    TSR_TRY(rt_graph_new(mesh->ctx, &g));
+    tsr_status st = step_module(p, &p->schedule.steps[step], &g->m, &func);
+    if (!st) st = rt_graph_close(g, func);
+    if (!st) st = tsr_program_compile(part->dev, g, &p->options.compile, &part->program);
+    tsr_graph_destroy(&g);
+    if (!st) st = tsr_stream_create(part->dev, 0, &part->stream);
+    if (st) return st;
+  }
+  return NULL;
+}
+
+/* ---- ranks that meet ------------------------------------------------------------------------------------------- */
+
+static tsr_status find_team(tsr_dist_program *p, const ir_op *op, dist_team **out) {
+  const graph_collective c = graph_collective_get(op);
+  const uint32_t axes = dist_mesh_axes_of(&p->mesh->m, c.axes);
+  const int reversed = op->def->code == G_SEND && c.shift < 0;
+  for (dist_team *t = p->teams; t; t = t->next)
+    if (t->axes == axes && t->reversed == reversed) return *out = t, NULL;
+  dist_team *t = arena_new(&p->arena, dist_team);
+  const int64_t n = dist_mesh_extent(&p->mesh->m, axes);
+  if (!t) return st_oom();
+  *t = (dist_team){.axes = axes, .reversed = reversed, .n_groups = p->mesh->m.ranks / n, .next = p->teams};
+  if (!(t->groups = arena_array(&p->arena, coll_team *, t->n_groups))) return st_oom();
+  p->teams = t;
+  for (int64_t g = 0; g < t->n_groups; g++)
+    TSR_TRY(coll_team_create(&p->mesh->ctx->al, (int32_t)n, NULL, &t->groups[g]));
+  *out = t;
+  return NULL;
+}
+
+static void describe(tsr_dist_program *p, dist_links *links, int step) {
+  const dist_step *x = &p->schedule.steps[step];
+  p->collective_of[step] = p->n_collectives;
+  for (int i = 0; i < x->n_ops; i++) {
+    const ir_op *op = x->ops[i];
+    const graph_collective c = graph_collective_get(op);
+    const ir_type *t = op->def->code == G_ALL_GATHER ? op->results[0]->type : op->operands[0]->type;
+    tsr_dist_collective *k = &p->collectives[p->n_collectives++];
+    *k = (tsr_dist_collective){.op = strrchr(op->def->name, '.') + 1, .axes = c.axes, .algorithm = "", .us = -1,
+                               .bytes = ir_type_count(t) * (int64_t)tsr_dtype_size(t->dtype), .overlapped_us = -1};
+    k->planned_us = dist_coll_us(links, dist_coll_op((graph_code)op->def->code),
+                                 dist_mesh_axes_of(&p->mesh->m, c.axes), (double)k->bytes, &k->algorithm);
+  }
+}
+
+static tsr_status prepare_steps(tsr_dist_program *p) {
+  const dist_schedule *s = &p->schedule;
+  dist_machine machine;
+  dist_links links;
+  TSR_TRY(find_machine(p, &machine));
+  TSR_TRY(dist_links_init(&links, &machine, &p->mesh->m));
+  tsr_status st = NULL;
+  for (int i = 0; i < s->n_steps && !st; i++) {
+    if (s->steps[i].kind == DIST_COMPUTE) st = compile_step(p, i);
+    if (s->steps[i].kind != DIST_COMM) continue;
+    st = find_team(p, s->steps[i].ops[0], &p->team_of[i]);
+    describe(p, &links, i);
+  }
+  dist_links_clear(&links);
+  return st;
+}
+
+static tsr_status prepare_memory(tsr_dist_program *p) {
+  const size_t staging = rt_dist_staging(p);
+  for (int64_t r = 0; r < p->mesh->m.ranks; r++) {
+    dist_rank_memory *m = &p->memory[r];
+    if (p->schedule.n_slots)
+      TSR_TRY(tsr_buffer_create(mesh_device(p->mesh, r), p->schedule.workspace, TSR_MEMORY_DEVICE, &m->workspace));
+    m->host_bytes = staging;
+    for (int i = 0; i < 2 && staging; i++)
+      if (!(m->host[i] = al_alloc(&p->mesh->ctx->al, staging, 64))) return st_oom();
+  }
+  return NULL;
+}
+
+static tsr_status build(tsr_dist_program *p, const tsr_graph *g) {
+  const int64_t bucket = p->options.bucket_bytes;
+  const dist_schedule_options o = {.one_stream = p->options.no_overlap,
+                                   .bucket_bytes = bucket > 0 ? bucket : bucket < 0 ? 0 : BUCKET};
+  int n_ops = 0;
+  TSR_TRY(make_rank_program(p, g));
+  char hazard[256];
+  TSR_TRY(dist_schedule_make(p->rank.func, &o, &p->schedule));
+  if (!dist_schedule_check(&p->schedule, hazard, sizeof hazard))
+    return st_make(&p->mesh->ctx->al, TSR_INTERNAL, RT_WHERE(fn, NULL), "%s", hazard);
+  const size_t n = (size_t)p->schedule.n_steps + 1;
+  for (int i = 0; i < p->schedule.n_steps; i++) n_ops += p->schedule.steps[i].n_ops;
+  p->parts = arena_array(&p->arena, dist_part, n * (size_t)p->mesh->n_devices);
+  p->team_of = arena_array(&p->arena, dist_team *, n);
+  p->collective_of = arena_array(&p->arena, int, n);
+  p->timing = arena_array(&p->arena, dist_timing, n);
+  p->collectives = arena_array(&p->arena, tsr_dist_collective, n_ops + 1);
+  p->memory = arena_array(&p->arena, dist_rank_memory, p->mesh->m.ranks);
+  p->locks = arena_array(&p->arena, pthread_mutex_t, p->mesh->n_devices);
+  if (!p->parts || !p->team_of || !p->collective_of || !p->timing || !p->collectives || !p->memory || !p->locks)
+    return st_oom();
+  for (int d = 0; d < p->mesh->n_devices; d++) pthread_mutex_init(&p->locks[d], NULL);
+  p->n_locks = p->mesh->n_devices;
+  TSR_TRY(prepare_steps(p));
+  return prepare_memory(p);
+}
+
+tsr_status tsr_dist_program_compile(tsr_mesh *mesh, const tsr_graph *g, const tsr_dist_options *o,
+                                    tsr_dist_program **out) {
+  RT_OUT(fn, out);
+  RT_NEED(fn, "mesh", mesh);
+  RT_NEED(fn, "g", g);
+  if (!mesh->n_devices) return RT_BAD(mesh->ctx, fn, "give tsr_mesh_create devices", "the mesh has no devices");
+  if (mesh->m.ranks > COLL_MAX_RANKS)
+    return RT_BAD(mesh->ctx, fn, "`tessera plan` goes further", "%lld ranks in one process; at most %d",
+                  (long long)mesh->m.ranks, COLL_MAX_RANKS);
+  if (o) {
+    TSR_TRY(rt_check_options(mesh->ctx, fn, &o->compile));
+    TSR_TRY(rt_check_enum(&mesh->ctx->al, fn, "uneven", (int64_t)o->uneven, "pad, refuse"));
+    if (o->compile.n_schedules || o->compile.keep_after)
+      return RT_BAD(mesh->ctx, fn, NULL, "schedules by hand and kept passes are of one program, a mesh runs several");
+  }
+  tsr_dist_program *p = al_new(&mesh->ctx->al, tsr_dist_program);
+  if (!p) return st_oom();
+  p->mesh = mesh;
+  if (o) p->options = *o;
+  arena_init(&p->arena, &mesh->ctx->al);
+  trace_init(&p->trace, &mesh->ctx->al);
+  tsr_status st = build(p, g);
+  if (st) tsr_dist_program_destroy(&p);
+  *out = p;
+  return st;
+}
+
+void tsr_dist_program_destroy(tsr_dist_program **pp) {
+  tsr_dist_program *p = pp ? *pp : NULL;
+  if (!p) return;
+  const tsr_allocator al = p->mesh->ctx->al;
+  for (int i = 0; p->parts && i < p->schedule.n_steps * p->mesh->n_devices; i++) {
+    tsr_program_destroy(&p->parts[i].program);
+    tsr_stream_destroy(&p->parts[i].stream);
+  }
+  for (dist_team *t = p->teams; t; t = t->next)
+    for (int64_t g = 0; g < t->n_groups; g++) coll_team_destroy(&t->groups[g]);
+  for (int64_t r = 0; p->memory && r < p->mesh->m.ranks; r++) {
+    tsr_buffer_destroy(&p->memory[r].workspace);
+    for (int i = 0; i < 2; i++)
+      if (p->memory[r].host[i]) al_free(&al, p->memory[r].host[i], p->memory[r].host_bytes, 64);
+  }
+  for (int d = 0; d < p->n_locks; d++) pthread_mutex_destroy(&p->locks[d]);
+  dist_schedule_clear(&p->schedule);
+  ir_module_destroy(&p->rank.m);
+  trace_clear(&p->trace);
+  arena_clear(&p->arena);
+  al_delete(&al, p);
+  *pp = NULL;
+}

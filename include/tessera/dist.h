@@ -1,0 +1,145 @@
+/* tessera/dist.h - meshes of devices, tensors that are spread over them, and programs that run on all of them: a graph
+ * written for one device, with shards on its inputs, is cut up so that each rank computes its part, with collectives
+ * where parts must meet. Its results are those of one device. Conventions are tessera.h's; the guide is
+ * docs/distributed.md. All ranks are of this process: a rank is a thread that drives its device. */
+#ifndef TESSERA_DIST_H
+#define TESSERA_DIST_H
+
+#include "tessera/tessera.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- meshes ---------------------------------------------------------------------------------------------------- */
+
+typedef struct tsr_mesh tsr_mesh;
+
+typedef struct tsr_mesh_desc {
+  const char *const *axes; /* names: a letter, then letters, digits and _; the first varies fastest with the rank */
+  const int64_t *sizes;    /* NULL, or 0 for an axis: the ranks that are left, factorised as evenly as can be */
+  int n_axes;              /* 1 to 8 */
+  int64_t ranks;           /* 0: the product of the sizes, or n_devices; at most 16,384 */
+  /* Rank r's device is devices[r % n_devices]; any backends, the same device several times. None: a mesh that is
+   * planned with, on which nothing runs. Borrowed. */
+  tsr_device *const *devices;
+  int n_devices;
+} tsr_mesh_desc;
+
+TSR_API TSR_MUST_USE tsr_status tsr_mesh_create(tsr_context *ctx, const tsr_mesh_desc *desc, tsr_mesh **out);
+TSR_API void tsr_mesh_destroy(tsr_mesh **mesh);
+TSR_API int64_t tsr_mesh_ranks(const tsr_mesh *mesh);
+/* An axis's size, 0: there is none of that name; a rank's place along it, -1 likewise. */
+TSR_API int64_t tsr_mesh_size(const tsr_mesh *mesh, const char *axis);
+TSR_API int64_t tsr_mesh_coordinate(const tsr_mesh *mesh, int64_t rank, const char *axis);
+/* "tp=4,dp=2", and a line for each rank with its place and device; free with tsr_text_free. */
+TSR_API TSR_MUST_USE tsr_status tsr_mesh_print(const tsr_mesh *mesh, char **text);
+
+/* ---- shards ---------------------------------------------------------------------------------------------------- */
+
+/* How a tensor lies on a mesh: part i of it is cut by axis mesh_axes[i]. Parts are "row" and "col" (the last two
+ * dimensions), "batch", "head", "channel" (the first; the second), "seq" (the last but one), or a dimension's number.
+ * Along all other axes it is repeated; with n = 0 along all of them. */
+typedef struct tsr_shardspec {
+  const char *const *partition;
+  const char *const *mesh_axes;
+  int n;
+  /* Of results of a graph alone: axes along which each rank has a part of a sum ("sum", "max", "min", "prod"; NULL =
+   * "sum") that is still to be added up. */
+  const char *const *partial;
+  int n_partial;
+  const char *reduction;
+} tsr_shardspec;
+
+typedef enum tsr_uneven { TSR_UNEVEN_PAD, TSR_UNEVEN_REFUSE } tsr_uneven;
+
+typedef struct tsr_dist_tensor tsr_dist_tensor;
+
+/* A tensor of this shape, whole, spread over the mesh. Nothing is allocated but the description, until a part of it is
+ * asked for. Dimensions that aren't cut evenly are padded at the end, or refused. */
+TSR_API TSR_MUST_USE tsr_status tsr_dist_tensor_create(tsr_mesh *mesh, tsr_dtype t, tsr_shape shape,
+                                                       const tsr_shardspec *spec, tsr_uneven uneven,
+                                                       tsr_dist_tensor **out);
+TSR_API void tsr_dist_tensor_destroy(tsr_dist_tensor **t);
+/* Where a rank's part begins in the whole and how much of it isn't padding; both may be NULL. The shape of what the
+ * rank has, padding included. */
+TSR_API TSR_MUST_USE tsr_status tsr_dist_tensor_part(const tsr_dist_tensor *t, int64_t rank, int64_t *starts,
+                                                     int64_t *sizes, tsr_shape *local);
+/* Bytes of all ranks' parts together that are allocated now. */
+TSR_API size_t tsr_dist_tensor_allocated(const tsr_dist_tensor *t);
+/* A rank's part on its device, row-major; allocated with zeros the first time. Belongs to the tensor. */
+TSR_API TSR_MUST_USE tsr_status tsr_dist_tensor_local(tsr_dist_tensor *t, int64_t rank, tsr_buffer **out);
+/* The whole tensor between host memory, row-major, and all ranks; padding is 0. Of parts that several ranks have the
+ * first rank's is read. */
+TSR_API TSR_MUST_USE tsr_status tsr_dist_tensor_scatter(tsr_dist_tensor *t, const void *whole);
+TSR_API TSR_MUST_USE tsr_status tsr_dist_tensor_gather(tsr_dist_tensor *t, void *whole);
+/* "dp,*" as in IR text, on one line; free with tsr_text_free. */
+TSR_API TSR_MUST_USE tsr_status tsr_dist_tensor_print(const tsr_dist_tensor *t, char **text);
+
+/* ---- graphs with shards ---------------------------------------------------------------------------------------- */
+
+/* The value lies so on the mesh: an input as it is given, another value as the program is to have it. In IR text:
+ * tensor<8x4xf32, {shard = ["dp", "*"]}>. Programs for one device take no notice. A parsed graph's values 1, 2, ... are
+ * its inputs. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_shard(tsr_graph *g, tsr_value v, const tsr_mesh *mesh,
+                                                const tsr_shardspec *spec);
+
+typedef struct tsr_dist_options {
+  tsr_compile_options compile; /* of each rank's parts */
+  tsr_uneven uneven;
+  /* What moves and work are modelled with: "inproc" (NULL), or a name of `tessera plan --help`. */
+  const char *topology;
+  bool no_overlap;      /* collectives among the computing, not beside it */
+  int64_t bucket_bytes; /* collectives of a kind are joined up to this many bytes; 0: 25 MiB, negative: never */
+} tsr_dist_options;
+
+/* Writes shards on g's inputs: of all ways to cut them the one whose program is modelled to be fastest and whose inputs
+ * fit into a device's memory, found by search. Inputs that have shards keep them. *why: what was chosen, its time, and
+ * that of all inputs whole; free with tsr_text_free; may be NULL. options may be NULL. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_autoshard(tsr_graph *g, const tsr_mesh *mesh, const tsr_dist_options *options,
+                                                    char **why);
+
+/* ---- programs -------------------------------------------------------------------------------------------------- */
+
+typedef struct tsr_dist_program tsr_dist_program;
+
+/* For a mesh with devices. Under the policy `deterministic` no sum of floats is split between ranks: results have the
+ * bits of one device of the same kind. A mesh of several ranks needs shards on some input: TSR_INVALID_ARGUMENT says how
+ * to write them. A graph that has collectives and no shards is each rank's program as it is. options may be NULL; mesh
+ * and devices must outlive the program. */
+TSR_API TSR_MUST_USE tsr_status tsr_dist_program_compile(tsr_mesh *mesh, const tsr_graph *g,
+                                                         const tsr_dist_options *options, tsr_dist_program **out);
+TSR_API void tsr_dist_program_destroy(tsr_dist_program **p);
+TSR_API int tsr_dist_program_n_inputs(const tsr_dist_program *p);
+TSR_API int tsr_dist_program_n_outputs(const tsr_dist_program *p);
+/* A new tensor that lies as input or output i does: not allocated yet. */
+TSR_API TSR_MUST_USE tsr_status tsr_dist_program_input(const tsr_dist_program *p, int i, tsr_dist_tensor **out);
+TSR_API TSR_MUST_USE tsr_status tsr_dist_program_output(const tsr_dist_program *p, int i, tsr_dist_tensor **out);
+/* Runs all ranks and returns when all are done. Tensors lie as the program's do, else TSR_INVALID_ARGUMENT; outputs
+ * are none of the inputs. The first rank's error; the program must then be compiled anew. */
+TSR_API TSR_MUST_USE tsr_status tsr_dist_program_run(tsr_dist_program *p, tsr_dist_tensor *const *inputs,
+                                                     tsr_dist_tensor *const *outputs);
+/* Each rank's program as Graph IR, with its collectives. */
+TSR_API TSR_MUST_USE tsr_status tsr_dist_program_print(const tsr_dist_program *p, char **text);
+/* Each collective, why it is there and what it is modelled to take; the steps and what waits for what. */
+TSR_API TSR_MUST_USE tsr_status tsr_dist_program_explain(const tsr_dist_program *p, char **text);
+
+/* One collective of a program. */
+typedef struct tsr_dist_collective {
+  const char *op, *axes, *algorithm; /* "reduce_scatter", "tp"; the algorithm that the model has */
+  int64_t bytes;                     /* the vector's, as nccl-tests count */
+  double planned_us;
+  double us, overlapped_us; /* of the last run, on rank 0: its time, and how much of that computing went on; < 0: not run */
+} tsr_dist_collective;
+TSR_API int tsr_dist_program_n_collectives(const tsr_dist_program *p);
+TSR_API tsr_dist_collective tsr_dist_program_collective(const tsr_dist_program *p, int i);
+/* Rows of the last run, "AllReduce[dp]  latency=15µs  bandwidth=1.6TB/s", and the share of the collectives' time that
+ * computing went on. TSR_INVALID_ARGUMENT before the first run. */
+TSR_API TSR_MUST_USE tsr_status tsr_dist_program_profile(const tsr_dist_program *p, char **text);
+/* Bytes of a rank: inputs, outputs, and what is between them. */
+TSR_API int64_t tsr_dist_program_bytes(const tsr_dist_program *p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

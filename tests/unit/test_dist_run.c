@@ -1,0 +1,383 @@
+/* Programs of a mesh against one device: what is put between the ops, the results of all of it, their bits under the
+ * policy deterministic, unlike devices side by side, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/dist_rig.h"
+
+static dist_rig rig;
+
+static int open_rig(void **state) { return rig_open(&rig), 0; }
+static int close_rig(void **state) { return rig_close(&rig), 0; }
+
+static bool says(tsr_status st, const char *what) {
+  const bool ok = st && strstr(tsr_status_message(st), what);
+  if (!ok) printf("message: %s\nwanted: %s\n", st ? tsr_status_message(st) : "none", what);
+  tsr_status_free(st);
+  return ok;
+}
+
+/* A program: its function, its mesh, and the collectives that it is to have, "all_gather[tp] ...". */
+typedef struct program { const char *what, *mesh, *args, *body, *results, *types, *want; } program;
+
+#define MM(r, a, b) "%" r " = \"tessera.graph.matmul\"(%" a ", %" b ")\n"
+#define UN(r, op, a) "%" r " = \"tessera.graph." op "\"(%" a ")\n"
+#define BIN(r, op, a, b) "%" r " = \"tessera.graph." op "\"(%" a ", %" b ")\n"
+
+static const program programs[] = {
+    {"a product cut by columns needs nothing", "tp=4", "%x: tensor<6x8xf32, {shard = [\"*\", \"*\"]}>, %w: tensor<8x12xf32, {shard = [\"*\", \"tp\"]}>",
+     MM("y", "x", "w"), "%y", "tensor<6x12xf32>", ""},
+    {"a product cut by rows leaves sums", "tp=4", "%x: tensor<8x8xf32, {shard = [\"*\", \"tp\"]}>, %w: tensor<8x12xf32, {shard = [\"tp\", \"*\"]}>",
+     MM("y", "x", "w"), "%y", "tensor<8x12xf32>", "reduce_scatter[tp]"},
+    {"sums of odd extents are added up everywhere", "tp=4", "%x: tensor<5x8xf32, {shard = [\"*\", \"tp\"]}>, %w: tensor<8x7xf32, {shard = [\"tp\", \"*\"]}>",
+     MM("y", "x", "w"), "%y", "tensor<5x7xf32>", "all_reduce[tp]"},
+    {"tensor parallel: columns, then rows", "tp=2,dp=2",
+     "%x: tensor<8x16xf32, {shard = [\"dp\", \"*\"]}>, %w: tensor<16x32xf32, {shard = [\"*\", \"tp\"]}>, %v: tensor<32x16xf32, {shard = [\"tp\", \"*\"]}>",
+     MM("h", "x", "w") UN("g", "gelu", "h") MM("y", "g", "v"), "%y", "tensor<8x16xf32>", "reduce_scatter[tp]"},
+    {"sequence parallel: the norm behind the sum is cut", "tp=4",
+     "%x: tensor<8x16xf32, {shard = [\"*\", \"*\"]}>, %w: tensor<16x32xf32, {shard = [\"*\", \"tp\"]}>, %v: tensor<32x16xf32, {shard = [\"tp\", \"*\"]}>, %s: tensor<16xf32>",
+     MM("h", "x", "w") UN("g", "gelu", "h") MM("y", "g", "v") BIN("r", "add", "x", "y") BIN("n", "rmsnorm", "r", "s"),
+     "%n", "tensor<8x16xf32>", "reduce_scatter[tp]"},
+    {"data parallel: gradients are added up", "dp=4",
+     "%x: tensor<16x6xf32, {shard = [\"dp\", \"*\"]}>, %g: tensor<16x8xf32, {shard = [\"dp\", \"*\"]}>",
+     "%y = \"tessera.graph.matmul\"(%x, %g) {transpose_a = true} : (tensor<16x6xf32>, tensor<16x8xf32>) -> tensor<6x8xf32, {shard = [\"*\", \"*\"]}>\n",
+     "%y", "tensor<6x8xf32>", "reduce_scatter[dp] all_gather[dp]"},
+    {"a sum of squares is one number of each rank", "dp=3", "%x: tensor<900x100xf32, {shard = [\"dp\", \"*\"]}>",
+     BIN("q", "mul", "x", "x") "%y = \"tessera.graph.reduce_sum\"(%q) {axes = [0, 1]}\n", "%y", "tensor<f32>", "all_reduce[dp]"},
+    {"means over parts are parts of the mean", "dp=3", "%x: tensor<1000x40xf32, {shard = [\"dp\", \"*\"]}>",
+     "%y = \"tessera.graph.reduce_mean\"(%x) {axes = [0]}\n", "%y", "tensor<40xf32>", "all_reduce[dp]"},
+    {"largest of padded rows", "dp=4", "%x: tensor<5x4xf32, {shard = [\"dp\", \"*\"]}>",
+     UN("e", "exp", "x") UN("m", "neg", "e") "%y = \"tessera.graph.reduce_max\"(%m) {axes = [0]}\n", "%y", "tensor<4xf32>", "reduce_scatter[dp]"},
+    {"a softmax needs its axis whole", "tp=2", "%x: tensor<6x8xf32, {shard = [\"*\", \"tp\"]}>",
+     "%y = \"tessera.graph.softmax\"(%x)\n", "%y", "tensor<6x8xf32>", "all_gather[tp]"},
+    {"axes change places", "tp=2", "%x: tensor<6x8xf32, {shard = [\"*\", \"tp\"]}>",
+     "%y = \"tessera.graph.exp\"(%x) : (tensor<6x8xf32>) -> tensor<6x8xf32, {shard = [\"tp\", \"*\"]}>\n", "%y", "tensor<6x8xf32>", "all_to_all[tp]"},
+    {"two axes cut one dimension", "tp=2,dp=3", "%x: tensor<12x8xf32, {shard = [\"dp+tp\", \"*\"]}>, %w: tensor<8x4xf32, {shard = [\"*\", \"*\"]}>",
+     MM("y", "x", "w"), "%y", "tensor<12x4xf32>", ""},
+    {"attention is cut by entries and heads", "tp=2,dp=2",
+     "%q: tensor<2x4x6x8xf32, {shard = [\"dp\", \"tp\", \"*\", \"*\"]}>, %k: tensor<2x2x6x8xf32, {shard = [\"dp\", \"tp\", \"*\", \"*\"]}>",
+     "%y = \"tessera.graph.flash_attention\"(%q, %k, %k) {causal = true}\n", "%y", "tensor<2x4x6x8xf32>", ""},
+    {"places in a triangle are those of the whole", "dp=2", "%x: tensor<8x8xf32, {shard = [\"dp\", \"*\"]}>",
+     "%y = \"tessera.graph.tril\"(%x)\n", "%y", "tensor<8x8xf32>", ""},
+    {"rows of an embedding, cut by their width", "tp=2,dp=2", "%t: tensor<10x8xf32, {shard = [\"*\", \"tp\"]}>, %i: tensor<6xi32, {shard = [\"dp\"]}>",
+     BIN("y", "embedding", "t", "i"), "%y", "tensor<6x8xf32>", ""},
+    {"reshapes follow where rows stay rows", "dp=2", "%x: tensor<4x6xf32, {shard = [\"dp\", \"*\"]}>",
+     "%r = \"tessera.graph.reshape\"(%x) {shape = [4, 2, 3]}\n%y = \"tessera.graph.transpose\"(%r) {perm = [2, 0, 1]}\n",
+     "%y", "tensor<3x4x2xf32>", ""},
+    {"sums are scattered once and read twice", "tp=2", "%x: tensor<8x8xf32, {shard = [\"*\", \"tp\"]}>, %w: tensor<8x8xf32, {shard = [\"tp\", \"*\"]}>",
+     MM("s", "x", "w") UN("a", "exp", "s") UN("b", "neg", "s") BIN("y", "add", "a", "b"), "%y", "tensor<8x8xf32>", "reduce_scatter[tp]"},
+    {"integers wrap alike", "dp=4", "%x: tensor<8x4xi32, {shard = [\"dp\", \"*\"]}>",
+     "%y = \"tessera.graph.reduce_prod\"(%x) {axes = [0]}\n", "%y", "tensor<4xi32>", "reduce_scatter[dp]"},
+    {"an input is an output, another is there twice", "dp=2", "%x: tensor<4xf32, {shard = [\"dp\"]}>", UN("y", "exp", "x"),
+     "%x, %y, %y", "tensor<4xf32>, tensor<4xf32>, tensor<4xf32>", ""},
+};
+
+static tsr_graph *graph_of(const program *p) { return rig_graph(&rig, p->args, p->body, p->results, p->types); }
+
+static void list_collectives(const tsr_dist_program *p, char *out, size_t size) {
+  *out = 0;
+  for (int i = 0; i < tsr_dist_program_n_collectives(p); i++) {
+    const tsr_dist_collective c = tsr_dist_program_collective(p, i);
+    const size_t at = strlen(out);
+    snprintf(out + at, size - at, "%s%s[%s]", at ? " " : "", c.op, c.axes);
+  }
+}
+
+static void collectives_are_the_cheapest(void **state) {
+  int bad = 0;
+  for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+    tsr_graph *g = graph_of(&programs[i]);
+    tsr_mesh *m = rig_mesh(&rig, programs[i].mesh, 1);
+    tsr_dist_program *p;
+    char have[512], *text;
+    assert_null(tsr_dist_program_compile(m, g, NULL, &p));
+    list_collectives(p, have, sizeof have);
+    if (strcmp(have, programs[i].want)) {
+      assert_null(tsr_dist_program_explain(p, &text));
+      printf("%s: \"%s\", not \"%s\"\n%s", programs[i].what, have, programs[i].want, text);
+      tsr_text_free(rig.ctx, &text);
+      bad++;
+    }
+    tsr_dist_program_destroy(&p);
+    tsr_mesh_destroy(&m);
+    tsr_graph_destroy(&g);
+  }
+  assert_int_equal(bad, 0);
+}
+
+static void results_are_those_of_one_device(void **state) {
+  int bad = 0;
+  for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+    for (int way = 0; way < 4; way++) {
+      const tsr_dist_options o = {.no_overlap = way & 1, .bucket_bytes = way & 2 ? -1 : 0};
+      tsr_graph *g = graph_of(&programs[i]);
+      tsr_mesh *m = rig_mesh(&rig, programs[i].mesh, way + 1);
+      rig_data d;
+      rig_data_make(g, i + 1, false, &d);
+      tsr_status st = rig_run(m, g, &o, &d);
+      if (st) printf("%s: %s\n", programs[i].what, tsr_status_message(st)), bad++;
+      else bad += rig_misses(g, &d, 2, programs[i].what) != 0; /* 2: each rank rounds its part */
+      tsr_status_free(st);
+      rig_data_free(g, &d);
+      tsr_mesh_destroy(&m);
+      tsr_graph_destroy(&g);
+    }
+  assert_int_equal(bad, 0);
+}
+
+/* Under `deterministic` no sum of floats is split. */
+static void deterministic_results_have_the_bits_of_one_device(void **state) {
+  int bad = 0;
+  for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+    const tsr_dist_options o = {.compile = {.policy = TSR_POLICY_DETERMINISTIC}};
+    tsr_graph *g = graph_of(&programs[i]);
+    tsr_mesh *m = rig_mesh(&rig, programs[i].mesh, 2);
+    rig_data d;
+    rig_data_make(g, i + 77, false, &d);
+    assert_null(rig_run_one(rig.cpu[0], g, &o.compile, &d));
+    void *one[RIG_MOST] = {0};
+    for (int k = 0; k < tsr_graph_n_outputs(g); k++) {
+      const size_t n = tsr_graph_output_info(g, k).bytes;
+      one[k] = malloc(n + 1);
+      memcpy(one[k], d.out[k], n);
+      memset(d.out[k], 0x5a, n);
+    }
+    tsr_status st = rig_run(m, g, &o, &d);
+    if (st) printf("%s: %s\n", programs[i].what, tsr_status_message(st)), bad++;
+    for (int k = 0; k < tsr_graph_n_outputs(g) && !st; k++)
+      if (memcmp(one[k], d.out[k], tsr_graph_output_info(g, k).bytes)) printf("%s: other bits\n", programs[i].what), bad++;
+    for (int k = 0; k < RIG_MOST; k++) free(one[k]);
+    tsr_status_free(st);
+    rig_data_free(g, &d);
+    tsr_mesh_destroy(&m);
+    tsr_graph_destroy(&g);
+  }
+  assert_int_equal(bad, 0);
+}
+
+/* The same program on CPU and Vulkan devices side by side. */
+static void unlike_devices_make_one_mesh(void **state) {
+  tsr_device *dev[3] = {rig.cpu[0], NULL, rig.cpu[1]};
+  tsr_status st = tsr_device_open(rig.ctx, "vulkan:0", &dev[1]);
+  if (st) {
+    printf("no Vulkan device: %s\n", tsr_status_message(st));
+    tsr_status_free(st);
+    skip();
+  }
+  const char *const names[] = {"tp", "dp"};
+  const int64_t sizes[] = {2, 2};
+  tsr_mesh *m;
+  assert_null(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = names, .sizes = sizes, .n_axes = 2, .devices = dev,
+                                                        .n_devices = 3}, &m));
+  int bad = 0;
+  for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+    if (strcmp(programs[i].mesh, "tp=2,dp=2")) continue;
+    tsr_graph *g = graph_of(&programs[i]);
+    rig_data d;
+    rig_data_make(g, i + 5, false, &d);
+    st = rig_run(m, g, NULL, &d);
+    if (st) printf("%s: %s\n", programs[i].what, tsr_status_message(st)), bad++;
+    else bad += rig_misses(g, &d, 2, programs[i].what) != 0;
+    tsr_status_free(st);
+    rig_data_free(g, &d);
+    tsr_graph_destroy(&g);
+  }
+  tsr_mesh_destroy(&m);
+  tsr_device_close(&dev[1]);
+  assert_int_equal(bad, 0);
+}
+
+static tsr_status compile_on(const char *mesh, int devices, const program *p, const tsr_dist_options *o) {
+  tsr_graph *g = graph_of(p);
+  tsr_mesh *m = rig_mesh(&rig, mesh, devices);
+  tsr_dist_program *made = NULL;
+  tsr_status st = tsr_dist_program_compile(m, g, o, &made);
+  tsr_dist_program_destroy(&made);
+  tsr_mesh_destroy(&m);
+  tsr_graph_destroy(&g);
+  return st;
+}
+
+static void programs_that_make_no_sense_are_errors(void **state) {
+  const program whole = {"", "", "%x: tensor<6x8xf32>", UN("y", "exp", "x"), "%y", "tensor<6x8xf32>", ""};
+  const program cut = {"", "", "%x: tensor<6x8xf32, {shard = [\"dp\", \"*\"]}>", UN("y", "exp", "x"), "%y", "tensor<6x8xf32>", ""};
+  const program partial = {"", "", "%x: tensor<6x8xf32, {shard = [\"*\", \"*\"], partial = [\"dp\"]}>", UN("y", "exp", "x"), "%y", "tensor<6x8xf32>", ""};
+  const program given = {"", "", "%x: tensor<6x8xf32, {shard = [\"dp\", \"*\"]}>",
+                         "%y = \"tessera.graph.exp\"(%x) : (tensor<6x8xf32>) -> tensor<6x8xf32, {shard = [\"*\", \"*\"], partial = [\"dp\"]}>\n", "%y", "tensor<6x8xf32>", ""};
+  assert_true(says(compile_on("dp=2", 1, &whole, NULL), "nothing says how the graph's inputs lie"));
+  assert_true(says(compile_on("dp=2", 1, &whole, NULL), "tsr_graph_shard"));
+  assert_null(compile_on("dp=1", 1, &whole, NULL));
+  assert_true(says(compile_on("dp=2", 0, &cut, NULL), "no devices"));
+  assert_true(says(compile_on("tp=2", 1, &cut, NULL), "no axis \"dp\""));
+  assert_true(says(compile_on("dp=4", 1, &cut, &(tsr_dist_options){.uneven = TSR_UNEVEN_REFUSE}), "isn't cut evenly"));
+  assert_true(says(compile_on("dp=2", 1, &partial, NULL), "can't be partial"));
+  assert_true(says(compile_on("dp=2", 1, &given, NULL), "no way to compute it makes its result lie"));
+  assert_true(says(compile_on("dp=2", 1, &cut, &(tsr_dist_options){.topology = "moon"}), "no topology \"moon\""));
+  assert_true(says(compile_on("dp=2", 1, &cut, &(tsr_dist_options){.uneven = (tsr_uneven)7}), "uneven"));
+}
+
+/* A rank's program as it is: the performance guide's snippet, whose reduce_scatter adds up blocks of different columns. */
+static void collectives_in_the_text_run_as_they_are(void **state) {
+  const program p = {"", "", "%a: tensor<2x8xf32>, %b: tensor<8x4xf32>",
+                     MM("c", "a", "b") "%y = \"tessera.graph.reduce_scatter\"(%c) {axes = \"tp\", ranks = 4, dim = 1}\n"
+                     "%s = \"tessera.graph.send\"(%y) {axes = \"tp\", ranks = 4}\n%z = \"tessera.graph.recv\"(%s) {axes = \"tp\", ranks = 4}\n",
+                     "%y, %z", "tensor<2x1xf32>, tensor<2x1xf32>", ""};
+  tsr_graph *g = graph_of(&p);
+  tsr_mesh *m = rig_mesh(&rig, "tp=4,dp=2", 2);
+  tsr_dist_program *x;
+  tsr_dist_tensor *in[2], *out[2];
+  assert_null(tsr_dist_program_compile(m, g, NULL, &x));
+  for (int i = 0; i < 2; i++) {
+    assert_null(tsr_dist_program_input(x, i, &in[i]));
+    assert_null(tsr_dist_program_output(x, i, &out[i]));
+    for (int64_t r = 0; r < 8; r++) { /* a is 1, b of rank r is r + 1: c is 8 (r + 1) */
+      float v[32];
+      tsr_buffer *b;
+      assert_null(tsr_dist_tensor_local(in[i], r, &b));
+      for (size_t k = 0; k < tsr_buffer_bytes(b) / 4; k++) v[k] = i ? (float)r + 1 : 1;
+      assert_null(tsr_buffer_write(b, 0, v, tsr_buffer_bytes(b)));
+    }
+  }
+  assert_null(tsr_dist_program_run(x, in, out));
+  for (int i = 0; i < 2; i++)
+    for (int64_t r = 0; r < 8; r++) {
+      tsr_buffer *b;
+      float v[2];
+      assert_null(tsr_dist_tensor_local(out[i], r, &b));
+      assert_null(tsr_buffer_read(b, 0, v, sizeof v));
+      const float want = r < 4 ? 8 * (1 + 2 + 3 + 4) : 8 * (5 + 6 + 7 + 8); /* over tp, apart for each dp */
+      assert_true(v[0] == want && v[1] == want);
+    }
+  char *text;
+  assert_null(tsr_dist_program_profile(x, &text));
+  assert_non_null(strstr(text, "ReduceScatter[tp]"));
+  assert_non_null(strstr(text, "latency="));
+  assert_non_null(strstr(text, "bandwidth="));
+  tsr_text_free(rig.ctx, &text);
+  for (int i = 0; i < 2; i++) tsr_dist_tensor_destroy(&in[i]), tsr_dist_tensor_destroy(&out[i]);
+  tsr_dist_program_destroy(&x);
+  tsr_mesh_destroy(&m);
+  m = rig_mesh(&rig, "tp=2", 1);
+  assert_true(says(tsr_dist_program_compile(m, g, NULL, &x), "4 ranks, but the mesh has 2"));
+  tsr_mesh_destroy(&m);
+  tsr_program *one;
+  assert_true(says(tsr_program_compile(rig.cpu[0], g, NULL, &one), "runs on a mesh"));
+  tsr_graph_destroy(&g);
+}
+
+static void shards_by_calls_are_those_of_the_text(void **state) {
+  tsr_mesh *m = rig_mesh(&rig, "tp=2,dp=2", 2);
+  const char *const row[] = {"row"}, *const col[] = {"col"}, *const tp[] = {"tp"}, *const dp[] = {"dp"};
+  tsr_graph *g;
+  tsr_value v[2], y;
+  char *text;
+  assert_null(tsr_graph_create(rig.ctx, NULL, &g));
+  assert_null(tsr_graph_input(g, "x", TSR_F32, (tsr_shape){2, {4, 6}}, &v[0]));
+  assert_null(tsr_graph_input(g, "w", TSR_F32, (tsr_shape){2, {6, 8}}, &v[1]));
+  assert_null(tsr_graph_op(g, "matmul", v, 2, NULL, 0, &y));
+  assert_null(tsr_graph_output(g, y));
+  assert_null(tsr_graph_shard(g, v[0], m, &(tsr_shardspec){.partition = row, .mesh_axes = dp, .n = 1}));
+  assert_null(tsr_graph_shard(g, v[1], m, &(tsr_shardspec){.partition = col, .mesh_axes = tp, .n = 1}));
+  assert_true(says(tsr_graph_shard(g, 9, m, &(tsr_shardspec){.n = 0}), "not a value"));
+  assert_true(says(tsr_graph_shard(g, v[0], m, &(tsr_shardspec){.partial = tp, .n_partial = 1}), "can't be partial"));
+  assert_null(tsr_graph_print(g, &text));
+  assert_non_null(strstr(text, "%x: tensor<4x6xf32, {shard = [\"dp\", \"*\"]}>"));
+  assert_non_null(strstr(text, "%w: tensor<6x8xf32, {shard = [\"*\", \"tp\"]}>"));
+  tsr_text_free(rig.ctx, &text);
+  rig_data d;
+  rig_data_make(g, 3, true, &d);
+  assert_null(rig_run(m, g, NULL, &d));
+  assert_int_equal(rig_misses(g, &d, 0, "whole numbers"), 0);
+  rig_data_free(g, &d);
+  tsr_graph_destroy(&g);
+  tsr_mesh_destroy(&m);
+}
+
+static void tensors_of_another_mesh_are_refused(void **state) {
+  tsr_graph *g = graph_of(&programs[0]);
+  tsr_mesh *m = rig_mesh(&rig, programs[0].mesh, 1);
+  tsr_dist_program *p;
+  tsr_dist_tensor *in[2], *out, *other;
+  assert_null(tsr_dist_program_compile(m, g, NULL, &p));
+  for (int i = 0; i < 2; i++) assert_null(tsr_dist_program_input(p, i, &in[i]));
+  assert_null(tsr_dist_program_output(p, 0, &out));
+  assert_null(tsr_dist_tensor_create(m, TSR_F32, (tsr_shape){2, {6, 8}}, NULL, TSR_UNEVEN_PAD, &other));
+  assert_true(says(tsr_dist_program_run(p, (tsr_dist_tensor *[]){other, other}, &out), "input 1 lies otherwise"));
+  assert_true(says(tsr_dist_program_run(p, in, &in[0]), "output 0 lies otherwise"));
+  assert_true(says(tsr_dist_program_run(p, in, (tsr_dist_tensor *[]){NULL}), "tensor"));
+  char *text;
+  assert_true(says(tsr_dist_program_profile(p, &text), "hasn't run"));
+  assert_null(tsr_dist_program_run(p, in, &out));
+  tsr_dist_tensor_destroy(&other), tsr_dist_tensor_destroy(&out);
+  for (int i = 0; i < 2; i++) tsr_dist_tensor_destroy(&in[i]);
+  tsr_dist_program_destroy(&p);
+  tsr_mesh_destroy(&m);
+  tsr_graph_destroy(&g);
+}
+
+/* A block of a transformer's feed-forward part: the search finds what one would write by hand, or better, and its
+ * program is right. */
+static void shards_are_found_by_search(void **state) {
+  const program p = {"", "", "%x: tensor<256x128xf32>, %w: tensor<128x512xf32>, %v: tensor<512x128xf32>",
+                     MM("h", "x", "w") UN("g", "gelu", "h") MM("y", "g", "v") BIN("r", "add", "x", "y"), "%r", "tensor<256x128xf32>", ""};
+  static const char *const topologies[] = {NULL, "h100x8", "pcie8"};
+  for (int i = 0; i < 3; i++) {
+    const tsr_dist_options o = {.topology = topologies[i]};
+    tsr_graph *g = graph_of(&p);
+    tsr_mesh *m = rig_mesh(&rig, "tp=2,dp=2", 2);
+    char *why;
+    assert_null(tsr_graph_autoshard(g, m, &o, &why));
+    double found, whole;
+    assert_int_equal(sscanf(strchr(why, ':') + 1, " %lf us modelled, %lf us", &found, &whole), 2);
+    if (found > whole) fail_msg("%s", why);
+    if (!i) assert_true(found < 0.5 * whole);
+    tsr_text_free(rig.ctx, &why);
+    rig_data d;
+    rig_data_make(g, 3, false, &d);
+    assert_null(rig_run(m, g, &o, &d));
+    assert_int_equal(rig_misses(g, &d, 2, "found"), 0);
+    rig_data_free(g, &d);
+    tsr_graph_destroy(&g);
+    tsr_mesh_destroy(&m);
+  }
+}
+
+/* What was given stays; what doesn't fit is told. */
+static void search_keeps_what_is_given_and_tells_what_does_not_fit(void **state) {
+  const program p = {"", "", "%x: tensor<8x16xf32, {shard = [\"dp\", \"*\"]}>, %w: tensor<16x32xf32>", MM("y", "x", "w"), "%y", "tensor<8x32xf32>", ""};
+  tsr_graph *g = graph_of(&p);
+  tsr_mesh *m = rig_mesh(&rig, "tp=2,dp=2", 0);
+  char *text;
+  assert_null(tsr_graph_autoshard(g, m, NULL, &text));
+  assert_non_null(strstr(text, "x: dp,* (given)"));
+  tsr_text_free(rig.ctx, &text);
+  tsr_graph_destroy(&g);
+  const program large = {"", "", "%x: tensor<1000000x1000000xf32>", UN("y", "exp", "x"), "%y", "tensor<1000000x1000000xf32>", ""};
+  g = graph_of(&large);
+  assert_true(says(tsr_graph_autoshard(g, m, NULL, NULL), "inputs need at least"));
+  tsr_graph_destroy(&g);
+  tsr_mesh_destroy(&m);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(collectives_are_the_cheapest),
+      cmocka_unit_test(results_are_those_of_one_device),
+      cmocka_unit_test(deterministic_results_have_the_bits_of_one_device),
+      cmocka_unit_test(unlike_devices_make_one_mesh),
+      cmocka_unit_test(programs_that_make_no_sense_are_errors),
+      cmocka_unit_test(collectives_in_the_text_run_as_they_are),
+      cmocka_unit_test(shards_by_calls_are_those_of_the_text),
+      cmocka_unit_test(tensors_of_another_mesh_are_refused),
+      cmocka_unit_test(shards_are_found_by_search),
+      cmocka_unit_test(search_keeps_what_is_given_and_tells_what_does_not_fit),
+  };
+  return cmocka_run_group_tests(tests, open_rig, close_rig);
+}
