@@ -11,10 +11,10 @@
 enum { DIST_MAX_OPERANDS = 64 };
 
 typedef struct dist_class {
-  int result;     /* the results' dimension; -1: the class is reduced, results are partial */
-  dist_how how;   /* of a reduced one */
-  bool rounds;    /* adding the parts up rounds, so that the sum's order matters */
-  bool even;      /* padding would count: cut evenly or not at all */
+  int result;                    /* the results' dimension; -1: the class is reduced, results are partial */
+  dist_how how;                  /* of a reduced one */
+  bool rounds;                   /* adding the parts up rounds, so that the sum's order matters */
+  bool even;                     /* padding would count: cut evenly or not at all */
   int8_t dim[DIST_MAX_OPERANDS]; /* the operand's dimension; -1: needed whole */
 } dist_class;
 

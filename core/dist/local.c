@@ -82,7 +82,8 @@ tsr_status dist_build_local(dist_problem *p, dist_node *n, ir_builder *b, ir_val
   fits &= !graph_is(op, G_REDUCE_MEAN) || dtype_is_float(op->results[0]->type->dtype) || !is_cut(p, n);
   *made = y;
   if (!st && fits) return NULL;
-  if (!is_cut(p, n)) return st ? st : ir_error_at(op, op->loc, TSR_INTERNAL, NULL, "its part of one rank has another type");
+  if (!is_cut(p, n))
+    return st ? st : ir_error_at(op, op->loc, TSR_INTERNAL, NULL, "its part of one rank has another type");
   tsr_status_free(st);
   n->whole = *again = true;
   return NULL;

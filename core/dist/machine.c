@@ -9,7 +9,10 @@
 
 #define EFFICIENCY 0.6 /* assumed; printed with every plan */
 
-static const struct { const char *topology; dist_device device; } devices[] = {
+static const struct {
+  const char *topology;
+  dist_device device;
+} devices[] = {
     {"nvl72", {"GB200", 2500, 80, 8000, 186, "vendor's data sheet (dense)", EFFICIENCY}},
     {"nvl4_ib", {"GB200", 2500, 80, 8000, 186, "vendor's data sheet (dense)", EFFICIENCY}},
     {"nvl8_ib", {"GB200", 2500, 80, 8000, 186, "vendor's data sheet (dense)", EFFICIENCY}},
@@ -21,14 +24,13 @@ static const struct { const char *topology; dist_device device; } devices[] = {
 };
 
 /* Ranks of this process, or nothing known: what matters is that links cost more than memory and less than nothing. */
-static const dist_machine inproc = {
-    .links = {.name = "inproc",
-              .help = "ranks of one process",
-              .n_levels = 1,
-              .levels = {{"memory", DIST_MAX_RANKS, 20, 2, 5, "assumed"}},
-              .reduce_gbytes_per_s = 5,
-              .reduce_source = "assumed"},
-    .device = {"CPU core", 0.05, 0.05, 10, 4, "assumed", EFFICIENCY}};
+static const dist_machine inproc = {.links = {.name = "inproc",
+                                              .help = "ranks of one process",
+                                              .n_levels = 1,
+                                              .levels = {{"memory", DIST_MAX_RANKS, 20, 2, 5, "assumed"}},
+                                              .reduce_gbytes_per_s = 5,
+                                              .reduce_source = "assumed"},
+                                    .device = {"CPU core", 0.05, 0.05, 10, 4, "assumed", EFFICIENCY}};
 
 static tsr_status parse_device(arena *a, const char *name, const char *text, size_t n, dist_device *d) {
   json *root;
@@ -109,14 +111,14 @@ static coll_topology links_of(const dist_links *l, uint32_t axes) {
 
 coll_op dist_coll_op(graph_code c) {
   switch (c) {
-  case G_ALL_REDUCE: return COLL_ALL_REDUCE;
-  case G_REDUCE_SCATTER: return COLL_REDUCE_SCATTER;
-  case G_ALL_GATHER: return COLL_ALL_GATHER;
-  case G_ALL_TO_ALL: return COLL_ALL_TO_ALL;
-  case G_BROADCAST_FROM: return COLL_BROADCAST;
-  case G_SEND: return COLL_SEND_RECV;
-  case G_BARRIER: return COLL_BARRIER;
-  default: return N_COLL_OPS;
+    case G_ALL_REDUCE: return COLL_ALL_REDUCE;
+    case G_REDUCE_SCATTER: return COLL_REDUCE_SCATTER;
+    case G_ALL_GATHER: return COLL_ALL_GATHER;
+    case G_ALL_TO_ALL: return COLL_ALL_TO_ALL;
+    case G_BROADCAST_FROM: return COLL_BROADCAST;
+    case G_SEND: return COLL_SEND_RECV;
+    case G_BARRIER: return COLL_BARRIER;
+    default: return N_COLL_OPS;
   }
 }
 
@@ -124,8 +126,8 @@ double dist_coll_us(dist_links *l, coll_op op, uint32_t axes, double bytes, cons
   uint64_t bits;
   memcpy(&bits, &bytes, sizeof bits);
   const int64_t n = dist_mesh_extent(l->mesh, axes);
-  struct dist_known *k = &l->known[hash_mix(hash_word(hash_word(HASH_SEED, bits), (uint64_t)axes << 8 | (uint64_t)op)) &
-                                   (l->n_known - 1)];
+  struct dist_known *k =
+      &l->known[hash_mix(hash_word(hash_word(HASH_SEED, bits), (uint64_t)axes << 8 | (uint64_t)op)) & (l->n_known - 1)];
   if (n == 1 || op == N_COLL_OPS) return 0;
   if (!k->axes || k->axes != axes || k->op != op || k->bytes != bytes) { /* the newest in its place */
     const coll_topology t = links_of(l, axes);

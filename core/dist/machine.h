@@ -31,7 +31,12 @@ double dist_compute_us(const dist_machine *m, tsr_dtype t, double flops, double 
 typedef struct dist_links {
   const dist_machine *machine;
   const dist_mesh *mesh;
-  struct dist_known { uint32_t axes; coll_op op; double bytes, us; const char *algorithm; } *known;
+  struct dist_known {
+    uint32_t axes;
+    coll_op op;
+    double bytes, us;
+    const char *algorithm;
+  } * known;
   size_t n_known; /* a table with open places; a power of two */
   arena arena;
 } dist_links;

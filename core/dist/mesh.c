@@ -14,7 +14,8 @@ static void balanced(int64_t n, int k, int64_t most, int64_t *now, int at, int64
     if (n != 1) return;
     int64_t sum = 0, best_sum = 0;
     for (int i = 0; i < k; i++) sum += now[i], best_sum += best[i];
-    if (!best[0] || now[0] < best[0] || (now[0] == best[0] && sum < best_sum)) memcpy(best, now, sizeof *now * (size_t)k);
+    if (!best[0] || now[0] < best[0] || (now[0] == best[0] && sum < best_sum))
+      memcpy(best, now, sizeof *now * (size_t)k);
     return;
   }
   for (int64_t f = 1; f <= most && f <= n; f++) {
@@ -48,7 +49,8 @@ tsr_status dist_mesh_make(const char *const *names, const int64_t *sizes, int n,
   if (n < 1 || n > DIST_MAX_AXES) return BAD("%d axes; 1 to %d", n, DIST_MAX_AXES);
   if (ranks < 0 || ranks > DIST_MAX_RANKS) return BAD("%lld ranks; at most %d", (long long)ranks, DIST_MAX_RANKS);
   for (int i = 0; i < n; i++) {
-    if (!names || !names[i] || strlen(names[i]) >= DIST_NAME) return BAD("axis %d has no name, or one above 31 characters", i);
+    if (!names || !names[i] || strlen(names[i]) >= DIST_NAME)
+      return BAD("axis %d has no name, or one above 31 characters", i);
     if (sizes && (sizes[i] < 0 || sizes[i] > DIST_MAX_RANKS))
       return BAD("axis \"%s\" of size %lld; 1 to %d, 0: to be chosen", names[i], (long long)sizes[i], DIST_MAX_RANKS);
     strcpy(out->name[i], names[i]);
@@ -85,14 +87,14 @@ int dist_mesh_axis(const dist_mesh *m, const char *name, int n) {
   return -1;
 }
 
-int64_t dist_mesh_stride(const dist_mesh *m, int axis) {
+static int64_t stride_of(const dist_mesh *m, int axis) {
   int64_t s = 1;
   for (int i = 0; i < axis; i++) s *= m->size[i];
   return s;
 }
 
 int64_t dist_mesh_coord(const dist_mesh *m, int64_t rank, int axis) {
-  return rank / dist_mesh_stride(m, axis) % m->size[axis];
+  return rank / stride_of(m, axis) % m->size[axis];
 }
 
 int64_t dist_mesh_extent(const dist_mesh *m, uint32_t axes) {
@@ -110,16 +112,6 @@ int64_t dist_mesh_group(const dist_mesh *m, uint32_t axes, int64_t rank, int64_t
   }
   *member = in;
   return group;
-}
-
-int64_t dist_mesh_rank(const dist_mesh *m, uint32_t axes, int64_t group, int64_t member) {
-  int64_t rank = 0, stride = 1;
-  for (int i = 0; i < m->n; stride *= m->size[i++]) {
-    int64_t *from = axes >> i & 1 ? &member : &group;
-    rank += *from % m->size[i] * stride;
-    *from /= m->size[i];
-  }
-  return rank;
 }
 
 void dist_mesh_axes_text(const dist_mesh *m, uint32_t axes, char *out, size_t size) {

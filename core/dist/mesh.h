@@ -24,12 +24,10 @@ void dist_mesh_print(strb *b, const dist_mesh *m);
 /* -1: there is none. */
 int dist_mesh_axis(const dist_mesh *m, const char *name, int n);
 int64_t dist_mesh_coord(const dist_mesh *m, int64_t rank, int axis);
-/* Ranks of a group along these axes, and ranks from one to the next where they are one axis's. */
+/* Ranks of a group along these axes. */
 int64_t dist_mesh_extent(const dist_mesh *m, uint32_t axes);
-int64_t dist_mesh_stride(const dist_mesh *m, int axis);
-/* Which group of its kind a rank is in (0 .. ranks / extent - 1), and its number there; and back. */
+/* Which group of its kind a rank is in (0 .. ranks / extent - 1), and its number there. */
 int64_t dist_mesh_group(const dist_mesh *m, uint32_t axes, int64_t rank, int64_t *member);
-int64_t dist_mesh_rank(const dist_mesh *m, uint32_t axes, int64_t group, int64_t member);
 /* "dp+tp", the outer first. */
 void dist_mesh_axes_text(const dist_mesh *m, uint32_t axes, char *out, size_t size);
 /* Of such a text; 0: it names an axis that the mesh hasn't, or in another order. */

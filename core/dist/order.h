@@ -1,7 +1,7 @@
 /* core/dist/order.h - which steps of a schedule are over before which begin, by their streams and waits. */
 #ifndef CORE_DIST_ORDER_H
 #define CORE_DIST_ORDER_H
-#include "core/dist/schedule.h"
+#include "core/dist/steps.h"
 
 /* A bit for each pair of steps. */
 typedef struct dist_before {
@@ -14,6 +14,9 @@ dist_before dist_before_make(arena *a, const dist_schedule *s);
 static inline bool dist_is_before(const dist_before *b, int first, int then) {
   return b->bits[(size_t)then * (size_t)b->words + (size_t)first / 64] >> (first % 64) & 1;
 }
+/* Does every step read what was written before it begins, and write where nobody needs what was there any more? Else
+ * one sentence in `why`. */
+bool dist_schedule_check(const dist_schedule *s, char *why, size_t size);
 /* Adds the waits that the steps' reads need, none that follows from others. False when out of memory. */
 bool dist_order_make(dist_schedule *s);
 #endif

@@ -104,7 +104,8 @@ static ir_value *halves(emitter *e, ir_value *x, const dist_move *v, double byte
 
 static ir_value *apply(emitter *e, ir_value *x, const dist_move *v, const dist_spec *before, const ir_type *whole) {
   const dist_mesh *m = &e->p->mesh;
-  const int64_t k = dist_mesh_extent(m, v->axes), after = dist_spec_extent(m, &v->after, v->dim, whole->rank ? whole->dims[v->dim] : 1);
+  const int64_t k = dist_mesh_extent(m, v->axes),
+                after = dist_spec_extent(m, &v->after, v->dim, whole->rank ? whole->dims[v->dim] : 1);
   const double bytes = dist_move_bytes(m, v, before, whole);
   if (v->code == G_ALL_REDUCE) return halves(e, x, v, bytes);
   if (v->code != G_ALL_GATHER) x = dist_resize(&e->b, x, v->dim, after * k);
@@ -159,9 +160,10 @@ static ir_value *masked(emitter *e, const dist_node *n, int operand, ir_value *x
     const int64_t pieces = dist_mesh_extent(&e->p->mesh, cut);
     if (v->type->dims[d] % pieces == 0) continue;
     dist_mesh_axes_text(&e->p->mesh, cut, axes, sizeof axes);
-    x = graph_collective_build(&e->b, G_SHARD_MASK, x,
-                               &(graph_collective){.axes = axes, .ranks = pieces, .dim = d, .extent = v->type->dims[d],
-                                                   .reduction = dist_how_name(k->how)});
+    x = graph_collective_build(
+        &e->b, G_SHARD_MASK, x,
+        &(graph_collective){
+            .axes = axes, .ranks = pieces, .dim = d, .extent = v->type->dims[d], .reduction = dist_how_name(k->how)});
   }
   return x;
 }
@@ -172,7 +174,8 @@ static tsr_status emit_op(emitter *e, dist_node *n, bool *again) {
   ir_value *few[DIST_MAX_OPERANDS], **x = few;
   e->reader = op;
   e->b.loc = op->loc;
-  if (op->n_operands > DIST_MAX_OPERANDS && !(x = arena_array(&e->p->arena, ir_value *, op->n_operands))) return st_oom();
+  if (op->n_operands > DIST_MAX_OPERANDS && !(x = arena_array(&e->p->arena, ir_value *, op->n_operands)))
+    return st_oom();
   for (int i = 0; i < op->n_operands; i++) {
     x[i] = get(e, op->operands[i], &n->want[i]);
     if (x[i] && i < DIST_MAX_OPERANDS) x[i] = masked(e, n, i, x[i]);

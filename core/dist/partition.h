@@ -12,12 +12,12 @@ typedef struct dist_notes {
 
 typedef struct dist_program {
   ir_module *m;
-  ir_op *func;          /* of one rank */
+  ir_op *func; /* of one rank */
   int n_inputs, n_outputs;
-  dist_spec *inputs, *outputs; /* in p's arena */
+  dist_spec *inputs, *outputs;           /* in p's arena */
   const ir_type **whole_in, **whole_out; /* the tensors' types, of m */
   int n_collectives;
-  double us;            /* modelled */
+  double us; /* modelled */
 } dist_program;
 
 /* Does the function say how anything lies on a mesh? */

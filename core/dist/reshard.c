@@ -74,12 +74,10 @@ static void cut(work *w, const dist_spec *to, int d, bool partial) {
   move(w, partial ? G_REDUCE_SCATTER : G_SHARD_SLICE, axes, d, 0, (dist_how)w->at.how);
 }
 
-int dist_reshard(const dist_mesh *m, const dist_spec *from, const dist_spec *to, const int64_t *dims,
-                 dist_move *out) {
+int dist_reshard(const dist_mesh *m, const dist_spec *from, const dist_spec *to, const int64_t *dims, dist_move *out) {
   work w = {m, dims, *from, out, 0};
   if (to->partial & ~from->partial || (to->partial && to->how != from->how)) return -1;
-  while (transpose(&w, to)) {
-  }
+  while (transpose(&w, to)) {}
   for (int round = 0; round < m->n; round++)
     for (int d = 0; d < to->rank; d++)
       for (int partial = 0; partial < 2; partial++) cut(&w, to, d, partial);

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "core/dist/order.h"
 #include "core/dist/memory.h"
+#include "core/dist/order.h"
 
 enum { DONE_NOT, DONE_PENDING, DONE }; /* of an op: not begun, a collective under way, its results are there */
 
@@ -21,8 +21,8 @@ typedef struct builder {
   int n_ops, *state, *step_of; /* by op's scratch: its step */
   int n_open, first_open;      /* ops of the open compute step: in open[] */
   ir_op **open;
-  bucket waiting;              /* collectives of one kind that have not begun */
-  int first;                   /* all ops before it are begun */
+  bucket waiting; /* collectives of one kind that have not begun */
+  int first;      /* all ops before it are begun */
 } builder;
 
 static int state_of(const builder *b, const ir_value *v) { return v->def ? b->state[v->def->scratch] : DONE; }
@@ -135,8 +135,8 @@ static int slot_of(builder *b, ir_value *given, int writer) {
   ir_value *v = memory_of(given);
   if (v->scratch < 0) {
     v->scratch = b->s->n_slots;
-    b->s->slots[b->s->n_slots++] =
-        (dist_slot){.v = v, .bytes = (size_t)bytes_of(v), .input = v->def ? -1 : v->index, .output = -1, .writer = writer};
+    b->s->slots[b->s->n_slots++] = (dist_slot){
+        .v = v, .bytes = (size_t)bytes_of(v), .input = v->def ? -1 : v->index, .output = -1, .writer = writer};
   }
   return (int)(given->scratch = v->scratch);
 }
@@ -230,8 +230,9 @@ void dist_schedule_print(strb *b, const dist_schedule *s) {
     const dist_step *x = &s->steps[i];
     strb_printf(b, "%3d %-7s ", i, streams[x->stream]);
     if (x->kind == DIST_COMPUTE) strb_printf(b, "%d ops", x->n_ops);
-    else strb_printf(b, "%s[%s]%s", strrchr(x->ops[0]->def->name, '.') + 1, graph_collective_get(x->ops[0]).axes,
-                     x->n_ops > 1 ? " (several as one)" : "");
+    else
+      strb_printf(b, "%s[%s]%s", strrchr(x->ops[0]->def->name, '.') + 1, graph_collective_get(x->ops[0]).axes,
+                  x->n_ops > 1 ? " (several as one)" : "");
     for (int k = 0; k < x->n_waits; k++) strb_printf(b, "%s%d", k ? ", " : "  waits for ", x->waits[k]);
     strb_putc(b, '\n');
   }

@@ -86,7 +86,8 @@ static double want_us(dist_problem *p, const ir_value *x, const dist_spec *s) {
   return best;
 }
 
-dist_spec dist_settled(const dist_problem *p, const ir_value *v, const dist_spec *s) {
+/* What outputs lie as where the function doesn't say: nothing is left to add up. */
+static dist_spec settled_spec(const dist_problem *p, const ir_value *v, const dist_spec *s) {
   dist_spec r = *s;
   for (int a = 0; a < p->mesh.n; a++) {
     if (!(s->partial >> a & 1)) continue;
@@ -133,7 +134,8 @@ static bool wants(const dist_problem *p, const dist_node *n, const int8_t *pick,
     if (d >= 0 && c->even && t->dims[d] % dist_mesh_extent(&p->mesh, out->dim[d])) return false;
   }
   for (int d = 0; d < t->rank; d++)
-    if (t->dims[d] % dist_mesh_extent(&p->mesh, out->dim[d]) && (p->rules.refuse_uneven || !(out->dim[d] & has->dim[d])))
+    if (t->dims[d] % dist_mesh_extent(&p->mesh, out->dim[d]) &&
+        (p->rules.refuse_uneven || !(out->dim[d] & has->dim[d])))
       return false;
   return true;
 }
@@ -167,7 +169,11 @@ static double share(const dist_problem *p, const int8_t *pick) {
   return 1 / n;
 }
 
-typedef struct choice { double total, us, moves; int8_t pick[DIST_MAX_AXES]; dist_spec result; } choice;
+typedef struct choice {
+  double total, us, moves;
+  int8_t pick[DIST_MAX_AXES];
+  dist_spec result;
+} choice;
 
 /* Time with these picks, what is left to add up included. */
 static double price(dist_problem *p, const dist_node *n, choice *c) {
@@ -185,8 +191,8 @@ static double price(dist_problem *p, const dist_node *n, choice *c) {
                           n->bytes * share(p, c->pick));
   double later = 0;
   if (c->result.partial) {
-    const dist_spec settled = dist_settled(p, op->results[0], &c->result);
-    later = moves_us(p, &c->result, &settled, op->results[0]->type);
+    const dist_spec after = settled_spec(p, op->results[0], &c->result);
+    later = moves_us(p, &c->result, &after, op->results[0]->type);
   }
   if (dist_value_of(p, op->results[0])->wanted) {
     dist_spec given;
@@ -254,7 +260,7 @@ static tsr_status decide(dist_problem *p, dist_node *n) {
   if (graph_is(op, G_RETURN)) {
     for (int i = 0; i < op->n_operands; i++) {
       dist_value *v = dist_value_of(p, op->operands[i]);
-      const dist_spec s = dist_settled(p, v->v, &v->spec);
+      const dist_spec s = settled_spec(p, v->v, &v->spec);
       note_want(p, n, i, &s);
     }
     return NULL;

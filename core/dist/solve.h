@@ -18,17 +18,17 @@ typedef struct dist_rules {
 
 typedef struct dist_value {
   ir_value *v;
-  dist_spec spec;                 /* where it is defined */
-  dist_spec alts[DIST_ALTS];      /* how else its readers had it: made once each */
+  dist_spec spec;            /* where it is defined */
+  dist_spec alts[DIST_ALTS]; /* how else its readers had it: made once each */
   int n_alts;
-  const char *wanted;             /* the shard that it was given; NULL: none */
+  const char *wanted; /* the shard that it was given; NULL: none */
 } dist_value;
 
 typedef struct dist_node {
   ir_op *op;
   dist_class *classes;
   int n_classes;
-  double flops, bytes; /* of the whole op */
+  double flops, bytes;        /* of the whole op */
   int8_t pick[DIST_MAX_AXES]; /* by axis: a class, DIST_WHOLE or DIST_LINEAR */
   dist_spec *want;            /* by operand */
   double us, moves_us;        /* computing; moves of operands and of the result */
@@ -44,8 +44,8 @@ typedef struct dist_problem {
   dist_value *values;
   dist_node *nodes;
   int n_values, n_nodes, n_args;
-  double us;          /* of the last solution */
-  double memory;      /* bytes of arguments and constants on a rank */
+  double us;     /* of the last solution */
+  double memory; /* bytes of arguments and constants on a rank */
 } dist_problem;
 
 /* The scratch of func's values and ops is the problem's: their numbers. machine must outlive it. */
@@ -56,6 +56,4 @@ void dist_problem_clear(dist_problem *p);
 TSR_MUST_USE tsr_status dist_solve(dist_problem *p, const dist_spec *args);
 
 static inline dist_value *dist_value_of(const dist_problem *p, const ir_value *v) { return &p->values[v->scratch]; }
-/* What outputs lie as where the function doesn't say: nothing is left to add up. */
-dist_spec dist_settled(const dist_problem *p, const ir_value *v, const dist_spec *s);
 #endif

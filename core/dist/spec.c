@@ -64,8 +64,10 @@ void dist_spec_print(strb *b, const dist_mesh *m, const dist_spec *s) {
 
 /* Which dimension a part's name means; -1: none. */
 static int dim_named(const char *part, int rank) {
-  static const struct { const char *name; int from_front, from_back; } parts[] = {
-      {"row", -1, 2}, {"col", -1, 1}, {"batch", 0, 0}, {"head", 1, 0}, {"seq", -1, 2}, {"channel", 1, 0}};
+  static const struct {
+    const char *name;
+    int from_front, from_back;
+  } parts[] = {{"row", -1, 2}, {"col", -1, 1}, {"batch", 0, 0}, {"head", 1, 0}, {"seq", -1, 2}, {"channel", 1, 0}};
   if (ascii_digit(*part) && !part[1]) return *part - '0' < rank ? *part - '0' : -1;
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     if (strcmp(parts[i].name, part)) continue;
@@ -88,8 +90,8 @@ tsr_status dist_spec_by_names(const dist_mesh *m, int rank, const char *const *p
       return BAD("shardspec", "row, col, batch, head, seq, channel, or a dimension's number",
                  "a tensor of rank %d has no part \"%.40s\"", rank, part);
     if (used >> a & 1) return BAD("shardspec", NULL, "axis \"%s\" cuts two dimensions", axis);
-    if (out->dim[d]) return BAD("shardspec", "IR text cuts a dimension by several axes: \"dp+tp\"",
-                                "dimension %d is named twice", d);
+    if (out->dim[d])
+      return BAD("shardspec", "IR text cuts a dimension by several axes: \"dp+tp\"", "dimension %d is named twice", d);
     used |= 1u << a;
     out->dim[d] = (uint8_t)(1u << a);
   }

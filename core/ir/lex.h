@@ -32,7 +32,6 @@ tsr_status lex_number(lexer *x, bool *is_int, bool *is_hex, int64_t *i, double *
 /* Checks that the whole text is UTF-8 without zero bytes. */
 tsr_status lex_check_utf8(lexer *x);
 
-tsr_status lex_type(lexer *x, const ir_type **out);
 /* The type of a value, behind which may stand how a tensor lies on a mesh (ir/shard.h); *shard is NULL otherwise. */
 tsr_status lex_value_type(lexer *x, const ir_type **out, const char **shard);
 tsr_status lex_attr(lexer *x, int depth, ir_attr **out);

@@ -148,7 +148,7 @@ tsr_status lex_value_type(lexer *x, const ir_type **out, const char **shard) {
   return *out ? NULL : st_oom();
 }
 
-tsr_status lex_type(lexer *x, const ir_type **out) { return lex_value_type(x, out, NULL); }
+static tsr_status lex_type(lexer *x, const ir_type **out) { return lex_value_type(x, out, NULL); }
 
 /* ---- function types, which attributes may hold ----------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /* core/ir/shard.h - how a tensor lies on the devices of a mesh, as text: for each dimension the axes that cut it, for
- * all together those over which each device has only a part of the sum. "dp,*" cuts rows along dp; "dp+tp,*" along both,
- * dp the outer one; "*,*|tp,pp:max" is whole, but each device's values must still be added up over tp and compared
- * over pp. In IR it stands behind the tensor's type: tensor<8x4xf32, {shard = ["dp", "*"], partial = ["tp"]}>. A mesh is
- * text too: "tp=2,dp=4". Nothing here knows devices; core/dist gives both a meaning. */
+ * all together those over which each device has only a part of the sum. "dp,*" cuts rows along dp; "dp+tp,*" along
+ * both, dp the outer one; "*,*|tp,pp:max" is whole, but each device's values must still be added up over tp and
+ * compared over pp. In IR it stands behind the tensor's type: tensor<8x4xf32, {shard = ["dp", "*"], partial = ["tp"]}>.
+ * A mesh is text too: "tp=2,dp=4". Nothing here knows devices; core/dist gives both a meaning. */
 #ifndef CORE_IR_SHARD_H
 #define CORE_IR_SHARD_H
 #include "core/ir/ir.h"
@@ -10,8 +10,8 @@
 typedef struct ir_shard_axis {
   const char *name; /* n characters */
   int n;
-  int dim;            /* -1: partial */
-  const char *how;    /* of a partial axis: what is between ':' and the end of the entry, n_how characters */
+  int dim;         /* -1: partial */
+  const char *how; /* of a partial axis: what is between ':' and the end of the entry, n_how characters */
   int n_how;
 } ir_shard_axis;
 

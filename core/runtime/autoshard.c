@@ -9,8 +9,8 @@ static const char fn[] = "graph_autoshard";
 
 static void explain(strb *b, const dist_problem *p, const dist_found *f) {
   dist_mesh_print(b, &p->mesh);
-  strb_printf(b, " on %s: %.4g us modelled, %.4g us with all inputs whole; %d ways tried\n", p->links.machine->links.name,
-              f->us, f->whole_us, f->n_tried);
+  strb_printf(b, " on %s: %.4g us modelled, %.4g us with all inputs whole; %d ways tried\n",
+              p->links.machine->links.name, f->us, f->whole_us, f->n_tried);
   for (int i = 0; i < p->n_args; i++) {
     const ir_value *v = p->values[i].v;
     strb_printf(b, "  %s%s: ", v->name ? v->name : "input ", v->name ? "" : (char[]){(char)('0' + i % 10), 0});

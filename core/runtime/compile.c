@@ -126,7 +126,8 @@ static tsr_status check_alone(const ir_module *m) {
   for (const ir_op *f = m->root->regions[0]->first; f; f = f->next)
     for (const ir_op *o = graph_is(f, G_FUNC) ? f->regions[0]->first : NULL; o; o = o->next)
       if (graph_is_kind(o, GRAPH_COLLECTIVE))
-        return ir_error_at(o, o->loc, TSR_UNSUPPORTED, "tsr_dist_program_compile: docs/distributed.md", "it runs on a mesh, not on one device");
+        return ir_error_at(o, o->loc, TSR_UNSUPPORTED, "tsr_dist_program_compile: docs/distributed.md",
+                           "it runs on a mesh, not on one device");
   return NULL;
 }
 

@@ -27,17 +27,18 @@ struct tsr_dist_tensor {
 tsr_status rt_dist_tensor_new(tsr_mesh *mesh, tsr_dtype t, const tsr_shape *shape, const dist_spec *spec,
                               tsr_dist_tensor **out);
 tsr_status rt_shardspec(const tsr_mesh *mesh, int rank, const tsr_shardspec *spec, bool result, dist_spec *out);
-size_t rt_dist_part_bytes(const tsr_dist_tensor *t, tsr_shape *local);
 
 /* A box of elements of `size` bytes copied between two row-major arrays: sizes along `rank` dimensions, each array with
  * its own dimensions and the box's first element in it. */
-typedef struct rt_box { const int64_t *dims, *starts; } rt_box;
+typedef struct rt_box {
+  const int64_t *dims, *starts;
+} rt_box;
 void rt_copy_box(void *dst, rt_box to, const void *src, rt_box from, const int64_t *sizes, int rank, size_t size);
 
 /* The ranks that do a collective together. */
 typedef struct dist_team {
   uint32_t axes;
-  int reversed;  /* of a send to the rank before */
+  int reversed; /* of a send to the rank before */
   coll_team **groups;
   int64_t n_groups;
   struct dist_team *next;
@@ -50,7 +51,9 @@ typedef struct dist_part {
   tsr_stream *stream;
 } dist_part;
 
-typedef struct dist_timing { double from, to; } dist_timing; /* us */
+typedef struct dist_timing {
+  double from, to;
+} dist_timing; /* us */
 
 typedef struct dist_rank_memory {
   tsr_buffer *workspace;
@@ -66,15 +69,15 @@ struct tsr_dist_program {
   dist_schedule schedule;
   dist_spec *in, *out;
   pass_trace trace;
-  dist_part *parts; /* step * n_devices + device; of a device that comes twice the first alone */
+  dist_part *parts;       /* step * n_devices + device; of a device that comes twice the first alone */
   pthread_mutex_t *locks; /* by device: ranks of one device take turns */
   int n_locks;
   dist_team *teams;
-  dist_team **team_of; /* by step */
+  dist_team **team_of;      /* by step */
   dist_rank_memory *memory; /* by rank */
   tsr_dist_collective *collectives;
-  dist_timing *timing;  /* by step, of rank 0 */
-  int *collective_of;   /* by step: its first collective */
+  dist_timing *timing; /* by step, of rank 0 */
+  int *collective_of;  /* by step: its first collective */
   int n_collectives;
   bool ran, broken;
 };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/ir/graph/expand.h"
+#include "core/dist/order.h"
 #include "core/passes/graph/expand_ops.h"
 #include "core/runtime/dist.h"
 #include "core/runtime/rule.h"
@@ -91,7 +91,8 @@ static tsr_status make_rank_program(tsr_dist_program *p, const tsr_graph *g) {
   ir_op *func = graph_find_func(m, ir_get_str(g->func, "sym_name", NULL));
   for (int i = 0; i < func->regions[0]->n_args; i++)
     if (ir_type_count(func->regions[0]->args[i]->type) == IR_DYNAMIC)
-      TSR_GOTO(RT_BAD(p->mesh->ctx, fn, "tsr_graph_specialize gives it a number", "input %d has an unknown dimension", i));
+      TSR_GOTO(
+          RT_BAD(p->mesh->ctx, fn, "tsr_graph_specialize gives it a number", "input %d has an unknown dimension", i));
   TSR_GOTO(rt_rules(p->mesh->ctx, &p->arena, &passes));
   TSR_GOTO(graph_expand_module(m, &passes));
   func = graph_find_func(m, ir_get_str(g->func, "sym_name", NULL));
@@ -108,7 +109,10 @@ done:
 
 /* ---- a program for each step ----------------------------------------------------------------------------------- */
 
-typedef struct mapping { ir_value **args; const dist_step *step; } mapping;
+typedef struct mapping {
+  ir_value **args;
+  const dist_step *step;
+} mapping;
 
 static ir_value *mapped(void *user, ir_value *v) {
   const mapping *x = user;
@@ -203,10 +207,14 @@ static void describe(tsr_dist_program *p, dist_links *links, int step) {
     const graph_collective c = graph_collective_get(op);
     const ir_type *t = op->def->code == G_ALL_GATHER ? op->results[0]->type : op->operands[0]->type;
     tsr_dist_collective *k = &p->collectives[p->n_collectives++];
-    *k = (tsr_dist_collective){.op = strrchr(op->def->name, '.') + 1, .axes = c.axes, .algorithm = "", .us = -1,
-                               .bytes = ir_type_count(t) * (int64_t)tsr_dtype_size(t->dtype), .overlapped_us = -1};
-    k->planned_us = dist_coll_us(links, dist_coll_op((graph_code)op->def->code),
-                                 dist_mesh_axes_of(&p->mesh->m, c.axes), (double)k->bytes, &k->algorithm);
+    *k = (tsr_dist_collective){.op = strrchr(op->def->name, '.') + 1,
+                               .axes = c.axes,
+                               .algorithm = "",
+                               .us = -1,
+                               .bytes = ir_type_count(t) * (int64_t)tsr_dtype_size(t->dtype),
+                               .overlapped_us = -1};
+    k->planned_us = dist_coll_us(links, dist_coll_op((graph_code)op->def->code), dist_mesh_axes_of(&p->mesh->m, c.axes),
+                                 (double)k->bytes, &k->algorithm);
   }
 }
 
@@ -243,7 +251,9 @@ static tsr_status prepare_memory(tsr_dist_program *p) {
 static tsr_status build(tsr_dist_program *p, const tsr_graph *g) {
   const int64_t bucket = p->options.bucket_bytes;
   const dist_schedule_options o = {.one_stream = p->options.no_overlap,
-                                   .bucket_bytes = bucket > 0 ? bucket : bucket < 0 ? 0 : BUCKET};
+                                   .bucket_bytes = bucket > 0   ? bucket
+                                                   : bucket < 0 ? 0
+                                                                : BUCKET};
   int n_ops = 0;
   TSR_TRY(make_rank_program(p, g));
   char hazard[256];

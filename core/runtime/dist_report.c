@@ -91,7 +91,10 @@ static void put_name(strb *b, const char *op) {
 }
 
 static void put_rate(strb *b, double bytes_per_us) {
-  static const struct { double over; const char *unit; } units[] = {{1e6, "TB/s"}, {1e3, "GB/s"}, {1, "MB/s"}, {0, "kB/s"}};
+  static const struct {
+    double over;
+    const char *unit;
+  } units[] = {{1e6, "TB/s"}, {1e3, "GB/s"}, {1, "MB/s"}, {0, "kB/s"}};
   int i = 0;
   while (bytes_per_us < units[i].over) i++;
   strb_printf(b, "%.1f%s", bytes_per_us / (units[i].over > 0 ? units[i].over : 1e-3), units[i].unit);
@@ -134,7 +137,8 @@ tsr_status tsr_dist_program_profile(const tsr_dist_program *p, char **text) {
 int64_t tsr_dist_program_bytes(const tsr_dist_program *p) {
   int64_t bytes = p ? (int64_t)p->schedule.workspace : 0;
   for (int i = 0; p && i < p->schedule.n_slots; i++)
-    if (p->schedule.slots[i].input >= 0 || p->schedule.slots[i].output >= 0) bytes += (int64_t)p->schedule.slots[i].bytes;
+    if (p->schedule.slots[i].input >= 0 || p->schedule.slots[i].output >= 0)
+      bytes += (int64_t)p->schedule.slots[i].bytes;
   return bytes;
 }
 

@@ -1,5 +1,5 @@
-/* core/runtime/dist_run.c - all ranks at once: a thread for each stream of a rank, which goes through its steps in order
- * and waits where the schedule says so. */
+/* core/runtime/dist_run.c - all ranks at once: a thread for each stream of a rank, which goes through its steps in
+ * order and waits where the schedule says so. */
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -89,8 +89,8 @@ static tsr_status do_step(rank_state *s, int step) {
                   : p->schedule.steps[step].kind == DIST_LOCAL ? rt_dist_local(r, s->rank, step)
                                                                : rt_dist_collective(r, s->rank, step);
   if (s->rank == 0)
-    p->timing[step] = (dist_timing){(double)(began - s->all->begun_ns) * 1e-3,
-                                    (double)(clock_ns() - s->all->begun_ns) * 1e-3};
+    p->timing[step] =
+        (dist_timing){(double)(began - s->all->begun_ns) * 1e-3, (double)(clock_ns() - s->all->begun_ns) * 1e-3};
   return st;
 }
 
@@ -164,7 +164,8 @@ static tsr_status start_all(running *x, stream_state *streams, int per_rank) {
       stream_state *s = &streams[r * per_rank + k];
       *s = (stream_state){.rank = &x->ranks[r], .stream = k};
       if (pthread_create(&s->thread, NULL, thread_main, s))
-        return st_make(NULL, TSR_OUT_OF_MEMORY, RT_WHERE("dist_program_run", NULL), "no thread for rank %lld", (long long)r);
+        return st_make(NULL, TSR_OUT_OF_MEMORY, RT_WHERE("dist_program_run", NULL), "no thread for rank %lld",
+                       (long long)r);
       s->started = true;
     }
   return NULL;
@@ -223,14 +224,17 @@ tsr_status tsr_dist_program_run(tsr_dist_program *p, tsr_dist_tensor *const *in,
   const char *const fn = "dist_program_run";
   RT_NEED(fn, "p", p);
   if (p->broken)
-    return RT_BAD(p->mesh->ctx, fn, "compile it anew", "a run of this program has failed: its ranks are no more in step");
+    return RT_BAD(p->mesh->ctx, fn, "compile it anew",
+                  "a run of this program has failed: its ranks are no more in step");
   TSR_TRY(check(p, "input", in, p->rank.n_inputs, p->rank.whole_in, p->in));
   TSR_TRY(check(p, "output", out, p->rank.n_outputs, p->rank.whole_out, p->out));
   for (int i = 0; i < p->rank.n_outputs; i++) {
     for (int k = 0; k < p->rank.n_inputs; k++)
-      if (in[k] == out[i]) return RT_BAD(p->mesh->ctx, fn, "give it a tensor of its own", "output %d is input %d", i, k);
+      if (in[k] == out[i])
+        return RT_BAD(p->mesh->ctx, fn, "give it a tensor of its own", "output %d is input %d", i, k);
     for (int k = 0; k < i; k++)
-      if (out[k] == out[i]) return RT_BAD(p->mesh->ctx, fn, "give it a tensor of its own", "output %d is output %d", i, k);
+      if (out[k] == out[i])
+        return RT_BAD(p->mesh->ctx, fn, "give it a tensor of its own", "output %d is output %d", i, k);
   }
   TSR_TRY(touch(p, in, p->rank.n_inputs));
   TSR_TRY(touch(p, out, p->rank.n_outputs));

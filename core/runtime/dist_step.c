@@ -139,8 +139,10 @@ static tsr_status unpack(dist_run *r, int64_t rank, const dist_step *x, char *fr
 }
 
 static coll_redop redop_of(const char *name) {
-  static const struct { const char *name; coll_redop r; } rows[] = {
-      {"sum", COLL_SUM}, {"max", COLL_MAX}, {"min", COLL_MIN}, {"prod", COLL_PROD}};
+  static const struct {
+    const char *name;
+    coll_redop r;
+  } rows[] = {{"sum", COLL_SUM}, {"max", COLL_MAX}, {"min", COLL_MIN}, {"prod", COLL_PROD}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (!strcmp(rows[i].name, name)) return rows[i].r;
   return COLL_SUM;
@@ -164,8 +166,13 @@ tsr_status rt_dist_collective(dist_run *r, int64_t rank, int step) {
   const bool reduces = what == COLL_ALL_REDUCE || what == COLL_REDUCE_SCATTER;
   const tsr_dtype type = reduces ? dtype_part(op->operands[0]->type->dtype) : TSR_U8;
   const size_t whole = what == COLL_ALL_GATHER ? out : what == COLL_BARRIER ? 0 : in;
-  const coll_call call = {.op = what, .dtype = type, .redop = redop_of(c.reduction), .root = (int32_t)c.root,
-                          .count = (int64_t)(whole / tsr_dtype_size(type)), .in = m->host[0], .out = m->host[1]};
+  const coll_call call = {.op = what,
+                          .dtype = type,
+                          .redop = redop_of(c.reduction),
+                          .root = (int32_t)c.root,
+                          .count = (int64_t)(whole / tsr_dtype_size(type)),
+                          .in = m->host[0],
+                          .out = m->host[1]};
   TSR_TRY(coll_run_rank(team->groups[group], (int32_t)member, &call));
   return unpack(r, rank, x, what == COLL_BARRIER ? m->host[0] : m->host[1], out);
 }

@@ -63,8 +63,7 @@ tsr_status tsr_mesh_print(const tsr_mesh *m, char **text) {
   strb_putc(&b, '\n');
   for (int64_t r = 0; r < m->m.ranks; r++) {
     strb_printf(&b, "  rank %lld:", (long long)r);
-    for (int a = 0; a < m->m.n; a++)
-      strb_printf(&b, " %s %lld", m->m.name[a], (long long)dist_mesh_coord(&m->m, r, a));
+    for (int a = 0; a < m->m.n; a++) strb_printf(&b, " %s %lld", m->m.name[a], (long long)dist_mesh_coord(&m->m, r, a));
     strb_printf(&b, ", %s\n", m->n_devices ? mesh_device(m, r)->info.id : "no device");
   }
   return rt_text(m->ctx, &b, text);
@@ -81,14 +80,16 @@ tsr_status rt_shardspec(const tsr_mesh *m, int rank, const tsr_shardspec *s, boo
   TSR_TRY(rt_check_array("shardspec", "mesh_axes", s->mesh_axes, s->n));
   TSR_TRY(rt_check_array("shardspec", "partial", s->partial, s->n_partial));
   TSR_TRY(dist_spec_by_names(&m->m, rank, s->partition, s->mesh_axes, s->n, out));
-  if (s->n_partial && !result) return RT_BAD(m->ctx, "shardspec", "an op's result may be", "this tensor can't be partial");
+  if (s->n_partial && !result)
+    return RT_BAD(m->ctx, "shardspec", "an op's result may be", "this tensor can't be partial");
   int how = 0;
   while (how < N_DIST_HOW && strcmp(dist_how_name((dist_how)how), s->reduction ? s->reduction : "sum")) how++;
   if (how == N_DIST_HOW)
     return RT_BAD(m->ctx, "shardspec", "sum, max, min, prod", "unknown reduction \"%.40s\"", s->reduction);
   for (int i = 0; i < s->n_partial; i++) {
     const int a = axis_of(m, s->partial[i]);
-    if (a < 0) return RT_BAD(m->ctx, "shardspec", NULL, "the mesh has no axis \"%.40s\"", s->partial[i] ? s->partial[i] : "");
+    if (a < 0)
+      return RT_BAD(m->ctx, "shardspec", NULL, "the mesh has no axis \"%.40s\"", s->partial[i] ? s->partial[i] : "");
     if ((dist_spec_cuts(out) | out->partial) >> a & 1)
       return RT_BAD(m->ctx, "shardspec", NULL, "axis \"%s\" is named twice", s->partial[i]);
     out->partial |= (uint8_t)(1u << a);
@@ -139,7 +140,7 @@ void tsr_dist_tensor_destroy(tsr_dist_tensor **tp) {
   *tp = NULL;
 }
 
-size_t rt_dist_part_bytes(const tsr_dist_tensor *t, tsr_shape *local) {
+static size_t part_bytes(const tsr_dist_tensor *t, tsr_shape *local) {
   size_t bytes = tsr_dtype_size(t->dtype);
   *local = (tsr_shape){.rank = t->shape.rank};
   for (int i = 0; i < t->shape.rank; i++) {
@@ -160,7 +161,7 @@ tsr_status tsr_dist_tensor_part(const tsr_dist_tensor *t, int64_t rank, int64_t 
   TSR_TRY(check_rank(t, "dist_tensor_part", rank));
   int64_t a[TSR_MAX_RANK], b[TSR_MAX_RANK];
   dist_spec_piece(&t->mesh->m, &t->spec, t->shape.dims, rank, starts ? starts : a, sizes ? sizes : b);
-  if (local) rt_dist_part_bytes(t, local);
+  if (local) part_bytes(t, local);
   return NULL;
 }
 
@@ -183,7 +184,7 @@ tsr_status tsr_dist_tensor_local(tsr_dist_tensor *t, int64_t rank, tsr_buffer **
   if (!m->n_devices) return RT_BAD(m->ctx, fn, "give tsr_mesh_create devices", "the mesh has no devices");
   if (!t->parts && !(t->parts = al_zalloc(&m->ctx->al, sizeof *t->parts * (size_t)m->m.ranks))) return st_oom();
   if (!t->parts[rank]) {
-    const size_t bytes = rt_dist_part_bytes(t, &local);
+    const size_t bytes = part_bytes(t, &local);
     if (bytes > SIZE_MAX / 2) return st_oom();
     TSR_TRY(tsr_buffer_create(mesh_device(m, rank), bytes, TSR_MEMORY_DEVICE, &t->parts[rank]));
     tsr_status st = zero(t->parts[rank]);
@@ -220,7 +221,7 @@ static tsr_status exchange(tsr_dist_tensor *t, int64_t rank, void *whole, bool s
   tsr_shape local;
   tsr_buffer *b;
   TSR_TRY(tsr_dist_tensor_local(t, rank, &b));
-  const size_t bytes = rt_dist_part_bytes(t, &local);
+  const size_t bytes = part_bytes(t, &local);
   if (!bytes) return NULL;
   dist_spec_piece(&t->mesh->m, &t->spec, t->shape.dims, rank, starts, sizes);
   char *part = al_zalloc(al, bytes);

@@ -104,9 +104,9 @@ TSR_API TSR_MUST_USE tsr_status tsr_graph_autoshard(tsr_graph *g, const tsr_mesh
 typedef struct tsr_dist_program tsr_dist_program;
 
 /* For a mesh with devices. Under the policy `deterministic` no sum of floats is split between ranks: results have the
- * bits of one device of the same kind. A mesh of several ranks needs shards on some input: TSR_INVALID_ARGUMENT says how
- * to write them. A graph that has collectives and no shards is each rank's program as it is. options may be NULL; mesh
- * and devices must outlive the program. */
+ * bits of one device of the same kind. A mesh of several ranks needs shards on some input: TSR_INVALID_ARGUMENT says
+ * how to write them. A graph that has collectives and no shards is each rank's program as it is. options may be NULL;
+ * mesh and devices must outlive the program. */
 TSR_API TSR_MUST_USE tsr_status tsr_dist_program_compile(tsr_mesh *mesh, const tsr_graph *g,
                                                          const tsr_dist_options *options, tsr_dist_program **out);
 TSR_API void tsr_dist_program_destroy(tsr_dist_program **p);
@@ -129,7 +129,8 @@ typedef struct tsr_dist_collective {
   const char *op, *axes, *algorithm; /* "reduce_scatter", "tp"; the algorithm that the model has */
   int64_t bytes;                     /* the vector's, as nccl-tests count */
   double planned_us;
-  double us, overlapped_us; /* of the last run, on rank 0: its time, and how much of that computing went on; < 0: not run */
+  double us,
+      overlapped_us; /* of the last run, on rank 0: its time, and how much of that computing went on; < 0: not run */
 } tsr_dist_collective;
 TSR_API int tsr_dist_program_n_collectives(const tsr_dist_program *p);
 TSR_API tsr_dist_collective tsr_dist_program_collective(const tsr_dist_program *p, int i);

@@ -37,8 +37,9 @@ tsr_mesh *rig_mesh(dist_rig *r, const char *axes, int n_devices) {
     *eq = 0;
     names[n] = at, sizes[n] = atoll(eq + 1);
   }
-  must(tsr_mesh_create(r->ctx, &(tsr_mesh_desc){.axes = names, .sizes = sizes, .n_axes = n, .devices = r->cpu,
-                                                .n_devices = n_devices}, &m));
+  must(tsr_mesh_create(
+      r->ctx, &(tsr_mesh_desc){.axes = names, .sizes = sizes, .n_axes = n, .devices = r->cpu, .n_devices = n_devices},
+      &m));
   return m;
 }
 
@@ -122,7 +123,8 @@ int64_t rig_misses(const tsr_graph *g, const rig_data *d, double slack, const ch
     const tsr_tensor_info t = tsr_graph_output_info(g, i);
     for (int64_t k = 0; k < numbers(&t); k++) {
       const double x = dtype_load(dtype_part(t.dtype), d->out[i], (size_t)k), w = d->want[i][k], tol = d->tol[i][k];
-      const bool beyond = isinf(x) && dtype_is_float(dtype_part(t.dtype)) && fabs(w) + tol > dtype_get(dtype_part(t.dtype))->max;
+      const bool beyond =
+          isinf(x) && dtype_is_float(dtype_part(t.dtype)) && fabs(w) + tol > dtype_get(dtype_part(t.dtype))->max;
       const bool same = x == w || beyond || (isnan(x) && isnan(w)) || isinf(tol) || fabs(x - w) <= slack * tol;
       if (!same && !bad++)
         printf("%s: output %d, element %lld: %.9g, not %.9g (tolerance %.3g)\n", what, i, (long long)k, x, w, tol);

@@ -17,7 +17,11 @@ tsr_mesh *rig_mesh(dist_rig *r, const char *axes, int n_devices);
 /* Wraps ops in a function: as gt_func. */
 tsr_graph *rig_graph(dist_rig *r, const char *args, const char *body, const char *results, const char *types);
 
-typedef struct rig_data { void *in[RIG_MOST]; double *want[RIG_MOST], *tol[RIG_MOST]; void *out[RIG_MOST]; } rig_data;
+typedef struct rig_data {
+  void *in[RIG_MOST];
+  double *want[RIG_MOST], *tol[RIG_MOST];
+  void *out[RIG_MOST];
+} rig_data;
 /* Random inputs (in -1..1; whole numbers of a small range where `whole`) and what the oracle makes of them. */
 void rig_data_make(const tsr_graph *g, uint64_t seed, bool whole, rig_data *d);
 void rig_data_free(const tsr_graph *g, rig_data *d);

@@ -29,14 +29,18 @@ static bool says(tsr_status st, const char *what) {
 }
 
 static void missing_sizes_are_factorised_evenly(void **state) {
-  static const struct { int64_t ranks; int n; int64_t given[3], want[3]; } cases[] = {
-      {72, 3, {0, 0, 0}, {6, 4, 3}}, {8, 2, {0, 0}, {4, 2}}, {72, 3, {8, 0, 0}, {8, 3, 3}},
-      {7, 2, {0, 0}, {7, 1}}, {1, 1, {0}, {1}}, {16384, 3, {0, 0, 0}, {32, 32, 16}}};
+  static const struct {
+    int64_t ranks;
+    int n;
+    int64_t given[3], want[3];
+  } cases[] = {{72, 3, {0, 0, 0}, {6, 4, 3}}, {8, 2, {0, 0}, {4, 2}}, {72, 3, {8, 0, 0}, {8, 3, 3}},
+               {7, 2, {0, 0}, {7, 1}},        {1, 1, {0}, {1}},       {16384, 3, {0, 0, 0}, {32, 32, 16}}};
   const char *const names[] = {"tp", "pp", "dp"};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     tsr_mesh *m;
-    assert_null(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = names, .sizes = cases[i].given, .n_axes = cases[i].n,
-                                                          .ranks = cases[i].ranks}, &m));
+    assert_null(tsr_mesh_create(
+        rig.ctx,
+        &(tsr_mesh_desc){.axes = names, .sizes = cases[i].given, .n_axes = cases[i].n, .ranks = cases[i].ranks}, &m));
     for (int a = 0; a < cases[i].n; a++) assert_int_equal(tsr_mesh_size(m, names[a]), cases[i].want[a]);
     assert_int_equal(tsr_mesh_ranks(m), cases[i].ranks);
     assert_int_equal(tsr_mesh_size(m, "ep"), 0);
@@ -49,11 +53,15 @@ static void meshes_that_make_no_sense_are_errors(void **state) {
   tsr_mesh *m;
   assert_true(says(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = names, .n_axes = 2}, &m), "no size"));
   assert_true(says(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = names, .n_axes = 9}, &m), "9 axes"));
-  assert_true(says(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = twice, .n_axes = 2, .ranks = 4}, &m), "there twice"));
+  assert_true(
+      says(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = twice, .n_axes = 2, .ranks = 4}, &m), "there twice"));
   assert_true(says(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = odd, .n_axes = 1, .ranks = 4}, &m), "a letter"));
-  assert_true(says(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = names, .sizes = (int64_t[]){3, 2}, .n_axes = 2, .ranks = 8}, &m),
-                   "make 6 ranks, there are 8"));
-  assert_true(says(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = names, .n_axes = 2, .ranks = 20000}, &m), "16384"));
+  assert_true(
+      says(tsr_mesh_create(rig.ctx,
+                           &(tsr_mesh_desc){.axes = names, .sizes = (int64_t[]){3, 2}, .n_axes = 2, .ranks = 8}, &m),
+           "make 6 ranks, there are 8"));
+  assert_true(
+      says(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = names, .n_axes = 2, .ranks = 20000}, &m), "16384"));
   assert_null(m);
 }
 
@@ -79,8 +87,8 @@ static void a_tensor_of_terabytes_is_declared_at_once(void **state) {
   const int64_t from = clock_ns();
   for (int i = 0; i < 1000; i++) {
     assert_null(tsr_dist_tensor_create(m, TSR_F32, (tsr_shape){2, {1000000, 1000000}},
-                                       &(tsr_shardspec){.partition = parts, .mesh_axes = axes, .n = 2},
-                                       TSR_UNEVEN_PAD, &t));
+                                       &(tsr_shardspec){.partition = parts, .mesh_axes = axes, .n = 2}, TSR_UNEVEN_PAD,
+                                       &t));
     assert_int_equal(tsr_dist_tensor_allocated(t), 0);
     tsr_dist_tensor_destroy(&t);
   }
@@ -128,15 +136,26 @@ static void scatter_and_gather_give_the_whole_again(void **state) {
 static void specs_that_make_no_sense_are_errors(void **state) {
   tsr_mesh *m = rig_mesh(&rig, "tp=2,dp=4", 0);
   const char *const rc[] = {"row", "col"}, *const xx[] = {"tp", "tp"}, *const tp[] = {"tp"}, *const no[] = {"ep"},
-             *const head[] = {"head"}, *const pair[] = {"tp", "dp"}, *const same[] = {"row", "0"};
+                    *const head[] = {"head"}, *const pair[] = {"tp", "dp"}, *const same[] = {"row", "0"};
   tsr_dist_tensor *t;
   const tsr_shape s = {2, {6, 6}}, v = {1, {6}};
-  assert_true(says(tsr_dist_tensor_create(m, TSR_F32, s, &(tsr_shardspec){.partition = rc, .mesh_axes = xx, .n = 2}, 0, &t), "cuts two dimensions"));
-  assert_true(says(tsr_dist_tensor_create(m, TSR_F32, s, &(tsr_shardspec){.partition = rc, .mesh_axes = no, .n = 1}, 0, &t), "no axis \"ep\""));
-  assert_true(says(tsr_dist_tensor_create(m, TSR_F32, v, &(tsr_shardspec){.partition = head, .mesh_axes = tp, .n = 1}, 0, &t), "no part \"head\""));
-  assert_true(says(tsr_dist_tensor_create(m, TSR_F32, s, &(tsr_shardspec){.partition = same, .mesh_axes = pair, .n = 2}, 0, &t), "named twice"));
-  assert_true(says(tsr_dist_tensor_create(m, TSR_F32, s, &(tsr_shardspec){.partial = tp, .n_partial = 1}, 0, &t), "can't be partial"));
-  assert_true(says(tsr_dist_tensor_create(m, TSR_F32, s, &(tsr_shardspec){.partition = rc, .mesh_axes = (const char *[]){"dp"}, .n = 1}, TSR_UNEVEN_REFUSE, &t),
+  assert_true(
+      says(tsr_dist_tensor_create(m, TSR_F32, s, &(tsr_shardspec){.partition = rc, .mesh_axes = xx, .n = 2}, 0, &t),
+           "cuts two dimensions"));
+  assert_true(
+      says(tsr_dist_tensor_create(m, TSR_F32, s, &(tsr_shardspec){.partition = rc, .mesh_axes = no, .n = 1}, 0, &t),
+           "no axis \"ep\""));
+  assert_true(
+      says(tsr_dist_tensor_create(m, TSR_F32, v, &(tsr_shardspec){.partition = head, .mesh_axes = tp, .n = 1}, 0, &t),
+           "no part \"head\""));
+  assert_true(
+      says(tsr_dist_tensor_create(m, TSR_F32, s, &(tsr_shardspec){.partition = same, .mesh_axes = pair, .n = 2}, 0, &t),
+           "named twice"));
+  assert_true(says(tsr_dist_tensor_create(m, TSR_F32, s, &(tsr_shardspec){.partial = tp, .n_partial = 1}, 0, &t),
+                   "can't be partial"));
+  assert_true(says(tsr_dist_tensor_create(
+                       m, TSR_F32, s, &(tsr_shardspec){.partition = rc, .mesh_axes = (const char *[]){"dp"}, .n = 1},
+                       TSR_UNEVEN_REFUSE, &t),
                    "dimension 0 of 6 isn't cut evenly into 4 pieces"));
   assert_null(tsr_dist_tensor_create(m, TSR_F32, s, &(tsr_shardspec){.n = 0}, 0, &t));
   tsr_buffer *b;
@@ -146,14 +165,18 @@ static void specs_that_make_no_sense_are_errors(void **state) {
 }
 
 static void shards_in_text_survive_printing_and_reading(void **state) {
-  const char *text = gt_func("%a: tensor<8x4xf32, {shard = [\"dp+tp\", \"*\"]}>, %b: tensor<4x6xbf16, {partial = [\"tp:max\", \"dp:max\"], shard = [\"*\", \"*\"]}>, %c: tensor<f32, {shard = []}>",
-                             "%0 = \"tessera.graph.exp\"(%a) : (tensor<8x4xf32>) -> tensor<8x4xf32, {shard = [\"tp\", \"dp\"]}>", "%0", "tensor<8x4xf32>");
+  const char *text =
+      gt_func("%a: tensor<8x4xf32, {shard = [\"dp+tp\", \"*\"]}>, %b: tensor<4x6xbf16, {partial = [\"tp:max\", "
+              "\"dp:max\"], shard = [\"*\", \"*\"]}>, %c: tensor<f32, {shard = []}>",
+              "%0 = \"tessera.graph.exp\"(%a) : (tensor<8x4xf32>) -> tensor<8x4xf32, {shard = [\"tp\", \"dp\"]}>", "%0",
+              "tensor<8x4xf32>");
   ir_module *m = gt_parse(text), *again;
   strb one, two;
   strb_init(&one, NULL), strb_init(&two, NULL);
   ir_print(&one, m);
   assert_non_null(strstr(strb_text(&one), "%a: tensor<8x4xf32, {shard = [\"dp+tp\", \"*\"]}>"));
-  assert_non_null(strstr(strb_text(&one), "tensor<4x6xbf16, {shard = [\"*\", \"*\"], partial = [\"tp:max\", \"dp:max\"]}>"));
+  assert_non_null(
+      strstr(strb_text(&one), "tensor<4x6xbf16, {shard = [\"*\", \"*\"], partial = [\"tp:max\", \"dp:max\"]}>"));
   assert_non_null(strstr(strb_text(&one), "-> tensor<8x4xf32, {shard = [\"tp\", \"dp\"]}>"));
   again = gt_parse(strb_text(&one));
   ir_print(&two, again);
@@ -168,19 +191,20 @@ static void shards_in_text_survive_printing_and_reading(void **state) {
 }
 
 static void shards_in_text_are_verified(void **state) {
-  static const struct { const char *type, *says; } bad[] = {
-      {"tensor<8x4xf32, {shard = [\"tp\"]}>", "one entry for each dimension"},
-      {"tensor<8x4xf32, {shard = [\"tp\", \"tp\"]}>", "named twice"},
-      {"tensor<8x4xf32, {shard = [\"tp\", \"*\"], partial = [\"tp\"]}>", "named twice"},
-      {"tensor<8x4xf32, {shard = [\"tp:max\", \"*\"]}>", "behind a partial axis"},
-      {"tensor<8x4xf32, {shard = [\"*\", \"*\"], partial = [\"tp:mean\"]}>", ":sum, :max"},
-      {"tensor<8x4xf32, {shard = [\"+tp\", \"*\"]}>", "joined by +"},
-      {"tensor<8x4xf32, {shard = [\"3p\", \"*\"]}>", "an axis is a letter"},
-      {"tensor<8x4xf32, {partial = [\"tp\"]}>", "shard = is missing"},
-      {"tensor<8x4xf32, {mesh = [\"tp\"]}>", "expected shard = or partial ="},
-      {"tensor<8x4xf32, {shard = [\"\", \"*\"]}>", "expected \"*\" or names"},
-      {"tensor<8x4xf32, {shard = [tp]}>", "expected"},
-      {"vector<8x4xf32, {shard = [\"tp\", \"*\"]}>", "expected"}};
+  static const struct {
+    const char *type, *says;
+  } bad[] = {{"tensor<8x4xf32, {shard = [\"tp\"]}>", "one entry for each dimension"},
+             {"tensor<8x4xf32, {shard = [\"tp\", \"tp\"]}>", "named twice"},
+             {"tensor<8x4xf32, {shard = [\"tp\", \"*\"], partial = [\"tp\"]}>", "named twice"},
+             {"tensor<8x4xf32, {shard = [\"tp:max\", \"*\"]}>", "behind a partial axis"},
+             {"tensor<8x4xf32, {shard = [\"*\", \"*\"], partial = [\"tp:mean\"]}>", ":sum, :max"},
+             {"tensor<8x4xf32, {shard = [\"+tp\", \"*\"]}>", "joined by +"},
+             {"tensor<8x4xf32, {shard = [\"3p\", \"*\"]}>", "an axis is a letter"},
+             {"tensor<8x4xf32, {partial = [\"tp\"]}>", "shard = is missing"},
+             {"tensor<8x4xf32, {mesh = [\"tp\"]}>", "expected shard = or partial ="},
+             {"tensor<8x4xf32, {shard = [\"\", \"*\"]}>", "expected \"*\" or names"},
+             {"tensor<8x4xf32, {shard = [tp]}>", "expected"},
+             {"vector<8x4xf32, {shard = [\"tp\", \"*\"]}>", "expected"}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     char args[256];
     snprintf(args, sizeof args, "%%a: %s", bad[i].type);

@@ -87,7 +87,8 @@ int main(void) {
     }
     tsr_mesh *m = rig_mesh(&rig, mesh, (int)rng_range(&r, 1, 2));
     for (int i = 0; i < tsr_graph_n_inputs(g) && !st; i++) st = shard_input(&r, g, i, m, mesh);
-    snprintf(name, sizeof name, "case %d (%s) on %s: %s", c, random_graph_family_name(c % random_graph_families()), mesh, what);
+    snprintf(name, sizeof name, "case %d (%s) on %s: %s", c, random_graph_family_name(c % random_graph_families()),
+             mesh, what);
     fill(&r, g, &d);
     if (!st && tsr_graph_n_inputs(g)) st = tsr_graph_reference(g, (const void *const *)d.in, d.want, d.tol);
     const tsr_dist_options o = {.compile = {.tune = TSR_TUNE_OFF}, .no_overlap = rng_range(&r, 0, 1)};

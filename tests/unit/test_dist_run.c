@@ -152,7 +152,8 @@ static void deterministic_results_have_the_bits_of_one_device(void **state) {
     tsr_status st = rig_run(m, g, &o, &d);
     if (st) printf("%s: %s\n", programs[i].what, tsr_status_message(st)), bad++;
     for (int k = 0; k < tsr_graph_n_outputs(g) && !st; k++)
-      if (memcmp(one[k], d.out[k], tsr_graph_output_info(g, k).bytes)) printf("%s: other bits\n", programs[i].what), bad++;
+      if (memcmp(one[k], d.out[k], tsr_graph_output_info(g, k).bytes))
+        printf("%s: other bits\n", programs[i].what), bad++;
     for (int k = 0; k < RIG_MOST; k++) free(one[k]);
     tsr_status_free(st);
     rig_data_free(g, &d);
@@ -207,8 +208,11 @@ static tsr_status compile_on(const char *mesh, int devices, const program *p, co
 
 static void programs_that_make_no_sense_are_errors(void **state) {
   const program whole = {"", "", "%x: tensor<6x8xf32>", UN("y", "exp", "x"), "%y", "tensor<6x8xf32>", ""};
-  const program cut = {"", "", "%x: tensor<6x8xf32, {shard = [\"dp\", \"*\"]}>", UN("y", "exp", "x"), "%y", "tensor<6x8xf32>", ""};
-  const program partial = {"", "", "%x: tensor<6x8xf32, {shard = [\"*\", \"*\"], partial = [\"dp\"]}>", UN("y", "exp", "x"), "%y", "tensor<6x8xf32>", ""};
+  const program cut = {
+      "", "", "%x: tensor<6x8xf32, {shard = [\"dp\", \"*\"]}>", UN("y", "exp", "x"), "%y", "tensor<6x8xf32>", ""};
+  const program partial = {
+      "", "", "%x: tensor<6x8xf32, {shard = [\"*\", \"*\"], partial = [\"dp\"]}>", UN("y", "exp", "x"),
+      "%y", "tensor<6x8xf32>", ""};
   const program given = {"", "", "%x: tensor<6x8xf32, {shard = [\"dp\", \"*\"]}>",
                          "%y = \"tessera.graph.exp\"(%x) : (tensor<6x8xf32>) -> tensor<6x8xf32, {shard = [\"*\", \"*\"], partial = [\"dp\"]}>\n", "%y", "tensor<6x8xf32>", ""};
   assert_true(says(compile_on("dp=2", 1, &whole, NULL), "nothing says how the graph's inputs lie"));
@@ -216,14 +220,15 @@ static void programs_that_make_no_sense_are_errors(void **state) {
   assert_null(compile_on("dp=1", 1, &whole, NULL));
   assert_true(says(compile_on("dp=2", 0, &cut, NULL), "no devices"));
   assert_true(says(compile_on("tp=2", 1, &cut, NULL), "no axis \"dp\""));
-  assert_true(says(compile_on("dp=4", 1, &cut, &(tsr_dist_options){.uneven = TSR_UNEVEN_REFUSE}), "isn't cut evenly"));
+  const tsr_dist_options even = {.uneven = TSR_UNEVEN_REFUSE};
+  assert_true(says(compile_on("dp=4", 1, &cut, &even), "isn't cut evenly"));
   assert_true(says(compile_on("dp=2", 1, &partial, NULL), "can't be partial"));
   assert_true(says(compile_on("dp=2", 1, &given, NULL), "no way to compute it makes its result lie"));
   assert_true(says(compile_on("dp=2", 1, &cut, &(tsr_dist_options){.topology = "moon"}), "no topology \"moon\""));
   assert_true(says(compile_on("dp=2", 1, &cut, &(tsr_dist_options){.uneven = (tsr_uneven)7}), "uneven"));
 }
 
-/* A rank's program as it is: the performance guide's snippet, whose reduce_scatter adds up blocks of different columns. */
+/* A rank's program as it is, as the performance guide has one: its reduce_scatter adds up blocks of other columns. */
 static void collectives_in_the_text_run_as_they_are(void **state) {
   const program p = {"", "", "%a: tensor<2x8xf32>, %b: tensor<8x4xf32>",
                      MM("c", "a", "b") "%y = \"tessera.graph.reduce_scatter\"(%c) {axes = \"tp\", ranks = 4, dim = 1}\n"
@@ -351,7 +356,8 @@ static void shards_are_found_by_search(void **state) {
 
 /* What was given stays; what doesn't fit is told. */
 static void search_keeps_what_is_given_and_tells_what_does_not_fit(void **state) {
-  const program p = {"", "", "%x: tensor<8x16xf32, {shard = [\"dp\", \"*\"]}>, %w: tensor<16x32xf32>", MM("y", "x", "w"), "%y", "tensor<8x32xf32>", ""};
+  const program p = {"", "", "%x: tensor<8x16xf32, {shard = [\"dp\", \"*\"]}>, %w: tensor<16x32xf32>",
+                     MM("y", "x", "w"), "%y", "tensor<8x32xf32>", ""};
   tsr_graph *g = graph_of(&p);
   tsr_mesh *m = rig_mesh(&rig, "tp=2,dp=2", 0);
   char *text;
@@ -359,7 +365,8 @@ static void search_keeps_what_is_given_and_tells_what_does_not_fit(void **state)
   assert_non_null(strstr(text, "x: dp,* (given)"));
   tsr_text_free(rig.ctx, &text);
   tsr_graph_destroy(&g);
-  const program large = {"", "", "%x: tensor<1000000x1000000xf32>", UN("y", "exp", "x"), "%y", "tensor<1000000x1000000xf32>", ""};
+  const program large = {
+      "", "", "%x: tensor<1000000x1000000xf32>", UN("y", "exp", "x"), "%y", "tensor<1000000x1000000xf32>", ""};
   g = graph_of(&large);
   assert_true(says(tsr_graph_autoshard(g, m, NULL, NULL), "inputs need at least"));
   tsr_graph_destroy(&g);

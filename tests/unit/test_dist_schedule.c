@@ -1,6 +1,6 @@
 /* Schedules of a rank: the order that the streams and waits give is enough and nothing of it is too much: without any
- * one wait the checker finds what is no more in order. Collectives begin when their operand is there, and computing that
- * doesn't need them goes on. */
+ * one wait the checker finds what is no more in order. Collectives begin when their operand is there, and computing
+ * that doesn't need them goes on. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +14,8 @@
 #include "core/dist/schedule.h"
 #include "tests/support/graph_text.h"
 
-#define AR(r, a) "%" r " = \"tessera.graph.all_reduce\"(%" a ") {axes = \"dp\", ranks = 2}\n"
-#define UN(r, op, a) "%" r " = \"tessera.graph." op "\"(%" a ")\n"
+#define AR(r, a)         "%" r " = \"tessera.graph.all_reduce\"(%" a ") {axes = \"dp\", ranks = 2}\n"
+#define UN(r, op, a)     "%" r " = \"tessera.graph." op "\"(%" a ")\n"
 #define BIN(r, op, a, b) "%" r " = \"tessera.graph." op "\"(%" a ", %" b ")\n"
 
 /* A backward pass: three gradients one after the other, each added up over the ranks, then all used. */
@@ -23,11 +23,15 @@ static const char backward[] = UN("a", "exp", "x") AR("ga", "a") UN("b", "neg", 
     AR("gc", "c") BIN("s", "add", "ga", "gb") BIN("y", "mul", "s", "gc");
 /* Tensor parallel: each step needs the one before. */
 static const char chain[] = UN("a", "exp", "x") AR("b", "a") UN("c", "neg", "b") AR("d", "c") UN("y", "tanh", "d");
-static const char mixed[] =
-    "%p = \"tessera.graph.shard_slice\"(%x) {axes = \"dp\", ranks = 2}\n" UN("a", "exp", "x") AR("b", "a") UN("c", "neg", "a")
-    "%g = \"tessera.graph.all_gather\"(%p) {axes = \"dp\", ranks = 2}\n" BIN("d", "add", "g", "c")
-    "%s = \"tessera.graph.send\"(%d) {axes = \"dp\", ranks = 2}\n" UN("e", "exp", "b")
-    "%r = \"tessera.graph.recv\"(%s) {axes = \"dp\", ranks = 2}\n" BIN("y", "mul", "r", "e");
+static const char mixed[] = "%p = \"tessera.graph.shard_slice\"(%x) {axes = \"dp\", ranks = 2}\n" UN("a", "exp", "x")
+    AR("b", "a") UN("c", "neg", "a") "%g = \"tessera.graph.all_gather\"(%p) {axes = \"dp\", ranks = 2}\n" BIN(
+        "d", "add",
+        "g", "c") "%s = \"tessera.graph.send\"(%d) {axes = \"dp\", ranks = 2}\n" UN("e", "exp",
+                                                                                    "b") "%r = "
+                                                                                         "\"tessera.graph.recv\"(%s) "
+                                                                                         "{axes = \"dp\", ranks = "
+                                                                                         "2}\n" BIN("y", "mul", "r",
+                                                                                                    "e");
 
 static ir_module *module_of(const char *body) {
   return gt_parse(gt_func("%x: tensor<64xf32>", body, "%y", "tensor<64xf32>"));
@@ -86,11 +90,15 @@ static void computing_goes_on_beside_collectives(void **state) {
 }
 
 static void small_collectives_of_a_kind_go_as_one(void **state) {
-  static const struct { int64_t bucket; int steps; } cases[] = {{0, 3}, {256, 3}, {512, 2}, {768, 1}, {1 << 20, 1}};
+  static const struct {
+    int64_t bucket;
+    int steps;
+  } cases[] = {{0, 3}, {256, 3}, {512, 2}, {768, 1}, {1 << 20, 1}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     ir_module *m = module_of(backward);
     dist_schedule s;
-    assert_null(dist_schedule_make(graph_find_func(m, NULL), &(dist_schedule_options){.bucket_bytes = cases[i].bucket}, &s));
+    assert_null(
+        dist_schedule_make(graph_find_func(m, NULL), &(dist_schedule_options){.bucket_bytes = cases[i].bucket}, &s));
     assert_int_equal(count_comm(&s), cases[i].steps);
     dist_schedule_clear(&s);
     ir_module_destroy(&m);
@@ -100,7 +108,10 @@ static void small_collectives_of_a_kind_go_as_one(void **state) {
 static void memory_is_used_again(void **state) {
   char body[4096] = UN("v0", "exp", "x"), line[128];
   for (int i = 0; i < 8; i++) {
-    snprintf(line, sizeof line, "%%w%d = \"tessera.graph.all_reduce\"(%%v%d) {axes = \"dp\", ranks = 2}\n%%v%d = \"tessera.graph.exp\"(%%w%d)\n", i, i, i + 1, i);
+    snprintf(line, sizeof line,
+             "%%w%d = \"tessera.graph.all_reduce\"(%%v%d) {axes = \"dp\", ranks = 2}\n%%v%d = "
+             "\"tessera.graph.exp\"(%%w%d)\n",
+             i, i, i + 1, i);
     strcat(body, line);
   }
   strcat(body, UN("y", "neg", "v8"));

@@ -169,7 +169,7 @@ typedef enum graph_kind {
   GRAPH_WINDOWS,     /* elements of its operand at coordinates that are affine in its own; 0 beyond the operand */
   GRAPH_CONTROL,     /* if, while: functions of the operands as regions, or by name. See ir/graph/control.h */
   GRAPH_CUSTOM,      /* the application's */
-  GRAPH_COLLECTIVE   /* depends on the other devices of a mesh or on the rank: run between programs (ir/graph/collective.h) */
+  GRAPH_COLLECTIVE   /* by all devices of a mesh, or depends on the rank: between programs (ir/graph/collective.h) */
 } graph_kind;
 
 typedef struct graph_evaluator graph_evaluator;
