@@ -197,7 +197,7 @@ static void bitcast_every_pair_valid(void **state) {
     const char *a = types[i / N_LACKING % N_TYPES], *b = types[i / N_LACKING / N_TYPES];
     int sa = (int)tsr_dtype_size(tsr_dtype_parse(a)), sb = (int)tsr_dtype_size(tsr_dtype_parse(b));
     int na = sa < sb ? sb / sa : 1, nb = sb < sa ? sa / sb : 1;
-    char line[256], from[64], to[64];
+    char line[512], from[64], to[64];
     if (!strcmp(a, "i1") || !strcmp(b, "i1")) continue;
     snprintf(from, sizeof from, na > 1 ? "vector<%dx%s>" : "%.0d%s", na > 1 ? na : 0, a);
     snprintf(to, sizeof to, nb > 1 ? "vector<%dx%s>" : "%.0d%s", nb > 1 ? nb : 0, b);
