@@ -252,6 +252,8 @@ static const struct { const char *op, *args, *body, *type; double lo, hi; } case
     {"svd, its values alone", "%x: tensor<3x3xf64>", "%u, %0, %v = \"tessera.graph.svd\"(%x)", "3", -1, 1},
     {"flash_attention of heads that share keys", "%x: tensor<1x4x2x2xf64>, %y: tensor<1x2x3x2xf64>, %z: tensor<1x2x3x1xf64>", OPA("0", "flash_attention", "%x, %y, %z", "window = 2, scale = 0.7"), "1x4x2x1", -1, 1},
     {"flash_attention with lengths", "%x: tensor<2x1x2x2xf64>, %y: tensor<2x1x3x2xf64>", "%l = \"tessera.graph.constant\"() {value = dense<[2, 0]> : tensor<2xi32>}\n" OPA("0", "flash_attention", "%x, %y, %y, %l", "causal = true"), "2x1x2x2", -1, 1},
+    {"flash_attention of two blocks of keys", "%x: tensor<1x2x2x1xf64>, %y: tensor<1x1x130x1xf64>, %z: tensor<2x130xf64>", OPA("0", "flash_attention", "%x, %y, %y, %z", "causal = true, softcap = 2.0"), "1x2x2x1", -1, 1},
+    {"log-sum-exp of two blocks of keys", "%x: tensor<1x1x2x1xf64>, %y: tensor<1x1x130x1xf64>, %z: tensor<2x1xf64>", "%1, %0 = \"tessera.graph.flash_attention\"(%x, %y, %y, %z) {window = 50}\n", "1x1x2", -1, 1},
     {"log-sum-exp of flash_attention", "%x: tensor<1x2x2x2xf64>, %y: tensor<1x1x3x2xf64>, %z: tensor<1x1x3x2xf64>", "%1, %0 = \"tessera.graph.flash_attention\"(%x, %y, %z) {causal = true}\n", "1x2x2", -1, 1},
 };
 

@@ -193,6 +193,23 @@ tsr_status graph_grad(ir_op *func, const int *wrt, int n_wrt, const char *name, 
   return graph_grad_of(func, &(grad_request){.wrt = wrt, .n_wrt = n_wrt, .name = name}, out);
 }
 
+/* Attention gives its log-sum-exp too, which its derivative reads. */
+static tsr_status ask_for_sums(ir_op *f) {
+  for (ir_op *op = f->regions[0]->first, *next; op; op = next) {
+    next = op->next;
+    if (!graph_is_kind(op, GRAPH_ATTENTION) || op->n_results > 1) continue;
+    ir_builder b = ir_before(op);
+    const ir_type *q = op->operands[0]->type,
+                  *types[2] = {op->results[0]->type, ir_type_tensor(f->module, graph_accum_default(q->dtype), 3, q->dims)};
+    ir_op *both = types[1] ? ir_op_new(&b, op->def, op->n_operands, op->operands, 2, types, 0) : NULL;
+    if (!both || !ir_attrs_copy(both, op)) return st_oom();
+    both->results[0]->name = op->results[0]->name;
+    ir_replace_uses(f, op->results[0], both->results[0]);
+    ir_op_remove(op);
+  }
+  return NULL;
+}
+
 /* A copy of func with its composite ops and complex numbers written out, changed by `derive`. */
 static tsr_status derivative(ir_op *func, const grad_request *q, tsr_status (*derive)(ir_op *, const grad_request *),
                              ir_op **out) {
@@ -204,6 +221,7 @@ static tsr_status derivative(ir_op *func, const grad_request *q, tsr_status (*de
   tsr_status st = ir_set_attr(f, "sym_name", ir_attr_str(m, q->name)) ? NULL : st_oom();
   if (!st) st = graph_expand(f, &(graph_expand_options){.keep_adjoint = true});
   if (!st) st = graph_split_complex(f);
+  if (!st) st = ask_for_sums(f);
   if (!st) st = derive(f, q);
   if (!st) st = ir_verify(m);
   if (st) st = ir_cause(m, NULL, st);

@@ -1,8 +1,7 @@
 /* core/ir/graph/ops/adjoint.c - what the reverse-mode derivatives of the ops share; see adjoint.h. */
 #include "core/ir/graph/ops/adjoint.h"
 
-/* Sums g over what broadcasting repeated, down to type t. */
-static ir_value *unbroadcast(ir_builder *b, ir_value *g, const ir_type *t) {
+ir_value *adjoint_reduced(ir_builder *b, ir_value *g, const ir_type *t) {
   bool reduced[TSR_MAX_RANK] = {0}, any = false;
   if (!g) return NULL;
   int lead = g->type->rank - t->rank;
@@ -13,7 +12,7 @@ static ir_value *unbroadcast(ir_builder *b, ir_value *g, const ir_type *t) {
 }
 
 void adjoint_give(ir_builder *b, ir_op *op, ir_value **grads, int i, ir_value *g) {
-  grads[i] = unbroadcast(b, g, IN(i)->type);
+  grads[i] = adjoint_reduced(b, g, IN(i)->type);
 }
 
 bool adjoint_none(ir_builder *b, ir_op *op, ir_value *g, ir_value **grads) { return true; }

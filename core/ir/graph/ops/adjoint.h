@@ -18,6 +18,8 @@
 
 /* No gradients: the op is constant around almost every point. */
 bool adjoint_none(ir_builder *b, ir_op *op, ir_value *g, ir_value **grads);
+/* Sums g over what broadcasting repeated, down to the dimensions of t. */
+ir_value *adjoint_reduced(ir_builder *b, ir_value *g, const ir_type *t);
 /* grads[i] = g, summed over what broadcasting repeated, down to operand i's type. */
 void adjoint_give(ir_builder *b, ir_op *op, ir_value **grads, int i, ir_value *g);
 #endif

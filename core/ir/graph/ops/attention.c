@@ -1,12 +1,12 @@
 /* core/ir/graph/ops/attention.c - flash_attention: its row, shape rule, and what it stands for in other ops. The
- * expansion is the definition: the oracle, derivatives, work and sharding follow from it, and so does the program where
- * no kernel takes the op whole. */
+ * expansion is the definition: the oracle, work and sharding follow from it, and so does the program where no kernel
+ * takes the op whole. The derivative has the keys block by block. */
 #include <math.h>
 
 #include "core/base/dtype.h"
 #include "core/ir/graph/ops/compose.h"
 
-enum { Q, K, V, BIAS }; /* operands, the last of which may be lengths: they alone are i32 */
+enum { Q, K, V, BIAS };                     /* operands, the last of which may be lengths: they alone are i32 */
 enum { BATCH, HEADS, LENGTH, WIDTH, RANK }; /* their dimensions */
 
 /* ---- shape rule -------------------------------------------------------------------------------------------------- */
@@ -103,8 +103,8 @@ static tsr_status infer_attention(ir_op *op, const ir_type **results) {
   if (op->n_results < 1 || op->n_results > 2)
     return ir_error(op, "the attention, then perhaps the log-sum-exp of the scores", "%d results", op->n_results);
   if (op->n_results > 1) TSR_TRY(shape_finish(op, graph_accum_default(TYPE(Q)->dtype), RANK - 1, q, &results[1]));
-  return shape_finish(op, TYPE(Q)->dtype, RANK,
-                      (int64_t[]){q[BATCH], q[HEADS], q[LENGTH], TYPE(V)->dims[WIDTH]}, results);
+  return shape_finish(op, TYPE(Q)->dtype, RANK, (int64_t[]){q[BATCH], q[HEADS], q[LENGTH], TYPE(V)->dims[WIDTH]},
+                      results);
 }
 
 /* ---- what it stands for ------------------------------------------------------------------------------------------ */
@@ -131,15 +131,21 @@ static ir_value *lengths(ir_builder *b, const ir_op *op, const graph_attention *
   return graph_reshape(b, l, RANK, (int64_t[]){x->batch, x->heads, 1, 1});
 }
 
+/* Some neighbouring keys of an attention. */
+typedef struct key_block {
+  int64_t start, n;
+} key_block;
+
 /* Which keys a query sees by its place, of the shape of the scores: it is computed where they are. length: of the keys,
  * NULL: n. */
-static ir_value *band(ir_builder *b, const graph_attention *x, const ir_type *like, ir_value *length) {
+static ir_value *band(ir_builder *b, const graph_attention *x, key_block keys, const ir_type *like, ir_value *length) {
   if (!length && !graph_attention_is_banded(x)) return NULL;
-  ir_value *key = graph_iota(b, TSR_I32, like, RANK - 1),
-           *seen = length ? graph_compare(b, CMP_LT, key, length) : NULL;
+  ir_value *key = graph_iota(b, TSR_I32, like, RANK - 1);
+  if (keys.start) key = ADD(key, graph_number(b, TSR_I32, (double)keys.start));
+  ir_value *seen = length ? graph_compare(b, CMP_LT, key, length) : NULL;
   if (!graph_attention_is_banded(x)) return seen;
-  ir_value *first = length ? SUB(length, graph_number(b, TSR_I32, (double)x->m))
-                           : graph_number(b, TSR_I32, (double)(x->n - x->m));
+  ir_value *first =
+      length ? SUB(length, graph_number(b, TSR_I32, (double)x->m)) : graph_number(b, TSR_I32, (double)(x->n - x->m));
   ir_value *place = ADD(graph_iota(b, TSR_I32, like, RANK - 2), first);
   ir_value *after = SUB(key, place), *window = graph_number(b, TSR_I32, (double)x->window);
   if (x->causal) seen = compose_join(b, G_AND, seen, graph_compare(b, CMP_LE, after, graph_number(b, TSR_I32, 0)));
@@ -148,22 +154,43 @@ static ir_value *band(ir_builder *b, const graph_attention *x, const ir_type *li
   return seen;
 }
 
-static ir_value *scores(ir_builder *b, const ir_op *op, const graph_attention *x) {
-  ir_value *s = compose_dots(b, fold_heads(b, x, IN(Q), x->k), IN(K), x->accum);
+/* The keys' part of v, along an axis that has all of them. */
+static ir_value *of_keys(ir_builder *b, ir_value *v, int axis, key_block keys) {
+  int64_t starts[TSR_MAX_RANK] = {0}, sizes[TSR_MAX_RANK];
+  if (!v) return NULL;
+  for (int i = 0; i < v->type->rank; i++) sizes[i] = v->type->dims[i];
+  starts[axis] = keys.start, sizes[axis] = keys.n;
+  return graph_cut(b, v, starts, sizes);
+}
+
+/* Does the bias, or mask, have a column for each key? */
+static bool bias_has_keys(const ir_op *op) { return TYPE(BIAS)->rank && TYPE(BIAS)->dims[TYPE(BIAS)->rank - 1] != 1; }
+
+static ir_value *bias_of(ir_builder *b, const ir_op *op, key_block keys) {
+  return bias_has_keys(op) ? of_keys(b, IN(BIAS), TYPE(BIAS)->rank - 1, keys) : IN(BIAS);
+}
+
+/* [batch, heads, queries, keys.n]. bounded: what the cap's tanh is of each, NULL: there is no cap. */
+static ir_value *scores(ir_builder *b, const ir_op *op, const graph_attention *x, key_block keys, ir_value **bounded) {
+  ir_value *s = compose_dots(b, fold_heads(b, x, IN(Q), x->k), of_keys(b, IN(K), LENGTH, keys), x->accum);
+  *bounded = NULL;
   if (!s) return NULL;
   if (x->scale != 1) s = MUL(s, LIKE(s, x->scale));
-  if (x->softcap > 0) s = MUL(graph_op1(b, G_TANH, DIV(s, LIKE(s, x->softcap))), LIKE(s, x->softcap));
-  s = unfold_heads(b, x, s, x->n);
-  if (x->has_bias) s = ADD(s, graph_cast(b, IN(BIAS), x->accum));
-  ir_value *length = x->lengths ? lengths(b, op, x) : NULL, *seen = s ? band(b, x, s->type, length) : NULL;
-  if (x->has_mask) seen = compose_join(b, G_AND, seen, IN(BIAS));
+  if (x->softcap > 0) {
+    *bounded = s = graph_op1(b, G_TANH, DIV(s, LIKE(s, x->softcap)));
+    s = s ? MUL(s, LIKE(s, x->softcap)) : NULL;
+  }
+  s = unfold_heads(b, x, s, keys.n);
+  if (x->has_bias) s = ADD(s, graph_cast(b, bias_of(b, op, keys), x->accum));
+  ir_value *length = x->lengths ? lengths(b, op, x) : NULL, *seen = s ? band(b, x, keys, s->type, length) : NULL;
+  if (x->has_mask) seen = compose_join(b, G_AND, seen, bias_of(b, op, keys));
   return seen ? SELECT(seen, s, LIKE(s, -INFINITY)) : s;
 }
 
 EXPAND(expand_attention) {
   const graph_attention x = graph_attention_get(op);
   const bool along[TSR_MAX_RANK] = {[RANK - 1] = true}, hides = graph_attention_may_hide_rows(&x);
-  ir_value *s = scores(b, op, &x), *none = NULL;
+  ir_value *bounded, *s = scores(b, op, &x, (key_block){0, x.n}, &bounded), *none = NULL;
   if (!s) return false;
   if (op->n_results > 1) out[1] = graph_reduce(b, G_LOGSUMEXP, s, along, false);
   if (hides) {
@@ -176,26 +203,145 @@ EXPAND(expand_attention) {
   DONE;
 }
 
+/* ---- derivative -------------------------------------------------------------------------------------------------- */
+
+/* Keys block by block, as in the kernel: exp(score - log-sum-exp) is computed again, so that no more scores than those
+ * of a block are in memory (Dao et al. 2022). With p that, the gradient of a score is p (dy v - sum of dy y over the
+ * width + that of the log-sum-exp). */
+enum { LEAST_KEYS = 128, MOST_BLOCKS = 16 };
+
+typedef struct attention_back {
+  ir_builder *b;
+  ir_op *op;
+  graph_attention x;
+  ir_value *dy, *lse;   /* dy: NULL where only the log-sum-exp is read */
+  ir_value *shift;      /* [batch, heads, queries, 1], what is taken from each product dy v */
+  ir_value *dq, *dbias; /* so far */
+  int n;                /* blocks of keys, whose gradients are */
+  ir_value *dk[MOST_BLOCKS + 1], *dv[MOST_BLOCKS + 1], *by_key[MOST_BLOCKS + 1]; /* by_key: of a bias that has keys */
+} attention_back;
+
+static ir_value *as_column(const attention_back *a, ir_value *v) {
+  return v ? graph_reshape(a->b, v, RANK, (int64_t[]){a->x.batch, a->x.heads, a->x.m, 1}) : NULL;
+}
+
+/* A product of what is stored [.., k, m] where transpose_a by [.., k, n]; in the type of sums. */
+static ir_value *product(const attention_back *a, ir_value *x, ir_value *y, bool transpose_a) {
+  return compose_oriented_as(a->b, x, y, transpose_a, false, a->x.accum);
+}
+
+/* The blocks' parts of a gradient, one behind the other. */
+static ir_value *joined(const attention_back *a, ir_value *const *parts, int axis) {
+  for (int i = 0; i < a->n; i++)
+    if (!parts[i]) return NULL;
+  return a->n > 1 ? graph_concat(a->b, a->n, parts, axis) : parts[0];
+}
+
+static ir_value *narrow(const attention_back *a, ir_value *v) {
+  ir_op *op = a->op;
+  return graph_cast(a->b, v, TYPE(Q)->dtype);
+}
+
+static void add_bias(attention_back *a, ir_value *ds, key_block keys) {
+  ir_builder *b = a->b;
+  ir_op *op = a->op;
+  ir_type t = *TYPE(BIAS);
+  const bool each = bias_has_keys(op);
+  if (!ds || b->failed) return;
+  if (each) t.dims[t.rank - 1] = keys.n;
+  ir_value *part = adjoint_reduced(b, ds, ir_type_tensor(b->m, a->x.accum, t.rank, t.dims));
+  if (each) a->by_key[a->n] = part;
+  else a->dbias = compose_join(b, G_ADD, a->dbias, part);
+}
+
+static void add_keys(attention_back *a, key_block keys) {
+  ir_builder *b = a->b;
+  ir_op *op = a->op;
+  const graph_attention *x = &a->x;
+  ir_value *bounded, *s = scores(b, op, x, keys, &bounded), *p = s ? graph_op1(b, G_EXP, SUB(s, a->lse)) : NULL;
+  ir_value *ds = NULL;
+  if (!p) return;
+  if (a->dy) {
+    ir_value *dy = fold_heads(b, x, a->dy, x->v);
+    a->dv[a->n] = product(a, fold_heads(b, x, narrow(a, p), keys.n), dy, true);
+    ds = compose_dots(b, dy, of_keys(b, IN(V), LENGTH, keys), x->accum);
+    ds = ds ? unfold_heads(b, x, ds, keys.n) : NULL;
+  }
+  ds = ds ? SUB(ds, a->shift) : a->shift ? NEG(a->shift) : NULL;
+  ds = ds ? MUL(p, ds) : NULL;
+  if (x->has_bias) add_bias(a, ds, keys);
+  if (bounded && ds) {
+    bounded = unfold_heads(b, x, bounded, keys.n);
+    ds = MUL(ds, SUB(LIKE(ds, 1), MUL(bounded, bounded)));
+  }
+  if (ds && x->scale != 1) ds = MUL(ds, LIKE(ds, x->scale));
+  ds = ds ? fold_heads(b, x, narrow(a, ds), keys.n) : NULL;
+  if (!ds) return;
+  a->dk[a->n++] = product(a, ds, fold_heads(b, x, IN(Q), x->k), true);
+  a->dq = compose_join(b, G_ADD, a->dq, product(a, ds, of_keys(b, IN(K), LENGTH, keys), false));
+}
+
+/* The log-sum-exp, which a query that sees nothing has none of; what the op lacks is computed anew. */
+static bool begin_back(attention_back *a, ir_value **y) {
+  ir_builder *b = a->b;
+  ir_op *op = a->op;
+  const ir_type *types[2] = {OUT->type, NULL};
+  if (op->n_results == 1) {
+    types[1] = ir_type_tensor(b->m, a->x.accum, RANK - 1, TYPE(Q)->dims);
+    op = types[1] ? ir_op_new(b, op->def, op->n_operands, op->operands, 2, types, 0) : NULL;
+    if (!op || !ir_attrs_copy(op, a->op)) return false;
+  }
+  *y = op->results[0];
+  ir_value *l = op->results[1];
+  if (graph_attention_may_hide_rows(&a->x)) l = SELECT(graph_compare(b, CMP_EQ, l, LIKE(l, -INFINITY)), LIKE(l, 0), l);
+  return (a->lse = as_column(a, l)) != NULL;
+}
+
+BEGIN(adjoint_attention) {
+  const bool along[TSR_MAX_RANK] = {[RANK - 1] = true};
+  attention_back a = {.b = b, .op = op, .x = graph_attention_get(op), .dy = g};
+  const int64_t rounded = (a.x.n / MOST_BLOCKS + 63) / 64 * 64, size = rounded > LEAST_KEYS ? rounded : LEAST_KEYS;
+  ir_value *dl = op->n_results > 1 ? op->results[1]->data : NULL, *y;
+  if (!ir_type_count(TYPE(Q)) || !ir_type_count(TYPE(K)) || !a.x.v || (!g && !dl)) return true;
+  if (!begin_back(&a, &y)) return false;
+  if (g) {
+    ir_value *products = MUL(graph_cast(b, g, a.x.accum), graph_cast(b, y, a.x.accum));
+    a.shift = products ? graph_reduce(b, G_REDUCE_SUM, products, along, true) : NULL;
+  }
+  if (dl) a.shift = a.shift ? SUB(a.shift, as_column(&a, dl)) : NEG(as_column(&a, dl));
+  for (int64_t at = 0; at < a.x.n && !b->failed; at += size)
+    add_keys(&a, (key_block){at, a.x.n - at < size ? a.x.n - at : size});
+  if (b->failed || !a.dq) return false;
+  grads[Q] = narrow(&a, unfold_heads(b, &a.x, a.dq, a.x.k));
+  grads[K] = narrow(&a, joined(&a, a.dk, LENGTH));
+  if (g) grads[V] = narrow(&a, joined(&a, a.dv, LENGTH));
+  if (a.x.has_bias && bias_has_keys(op)) a.dbias = joined(&a, a.by_key, TYPE(BIAS)->rank - 1);
+  if (a.dbias) grads[BIAS] = graph_cast(b, a.dbias, TYPE(BIAS)->dtype);
+  END;
+}
+
 /* ---- row --------------------------------------------------------------------------------------------------------- */
 
 static const ir_opdef rows[] = {
     {COMPOSITE(FLASH_ATTENTION, "flash_attention", 3, 5, IR_VARIADIC), .operands_doc = "q, k, v, bias or mask, lengths",
      .types_doc = "f64, f32, f16, bf16; the bias also f32, the mask bool, lengths i32", .infer = infer_attention,
-     .ext = ROW(GRAPH_ATTENTION, .expand = expand_attention, .shown = "FlashAttn"),
+     .ext = ROW(GRAPH_ATTENTION, .expand = expand_attention, .adjoint = adjoint_attention, .shown = "FlashAttn"),
      .attrs = ATTRS({"scale", IR_A_FLOAT, false, NULL, "of the products; 1 / sqrt(head_dim) if absent"},
                     {"causal", IR_A_BOOL, false, "false", "query i sees keys up to i + keys - queries"},
                     {"window", IR_A_INT, false, "0",
                      "keys that are so far from the query's place, or farther, aren't seen; 0: all are"},
                     {"softcap", IR_A_FLOAT, false, "0", "scores become softcap tanh(score / softcap); 0: they stay"}),
-     .help = "softmax(cap(scale q k^T) + bias) v of q [batch, heads, queries, head_dim], k [batch, kv_heads, keys, "
-             "head_dim] and v [batch, kv_heads, keys, width]; heads / kv_heads neighbouring heads share keys and values. "
-             "The bias is added, and a mask says which keys are seen; both are repeated to [batch, heads, queries, "
-             "keys]. The place of query i is that of key i + keys - queries. A query that sees no key, or none whose "
-             "score isn't -inf, gives zeros. With lengths, [batch] or [batch, kv_heads], there are so many keys, 0 to "
-             "all of them: what lies behind is not seen, and the place of query i is that of key i + length - queries. "
-             "The second result, if asked for, is log(sum(exp(score))) of each query, [batch, heads, queries], f32, of "
-             "f64 f64: -inf where nothing is seen. What the value of a key that isn't seen does to a result, where it is NaN "
-             "or infinite, is left open. One kernel, without the scores in memory."},
+     .help =
+         "softmax(cap(scale q k^T) + bias) v of q [batch, heads, queries, head_dim], k [batch, kv_heads, keys, "
+         "head_dim] and v [batch, kv_heads, keys, width]; heads / kv_heads neighbouring heads share keys and values. "
+         "The bias is added, and a mask says which keys are seen; both are repeated to [batch, heads, queries, "
+         "keys]. The place of query i is that of key i + keys - queries. A query that sees no key, or none whose "
+         "score isn't -inf, gives zeros. With lengths, [batch] or [batch, kv_heads], there are so many keys, 0 to "
+         "all of them: what lies behind is not seen, and the place of query i is that of key i + length - queries. "
+         "The second result, if asked for, is log(sum(exp(score))) of each query, [batch, heads, queries], f32, of "
+         "f64 f64: -inf where nothing is seen. What the value of a key that isn't seen does to a result, where it is "
+         "NaN "
+         "or infinite, is left open. One kernel, without the scores in memory."},
 };
 
 const graph_group graph_attention_ops = {rows, sizeof rows / sizeof *rows};

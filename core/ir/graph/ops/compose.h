@@ -26,6 +26,9 @@ ir_value *compose_product(ir_builder *b, ir_value *x, ir_value *y);
 ir_value *compose_dots(ir_builder *b, ir_value *x, ir_value *y, tsr_dtype t);
 /* The product of operands that are stored [.., k, m] where transpose_a, [.., n, k] where transpose_b. */
 ir_value *compose_oriented(ir_builder *b, ir_value *x, ir_value *y, bool transpose_a, bool transpose_b);
+/* The same as a t. */
+ir_value *compose_oriented_as(ir_builder *b, ir_value *x, ir_value *y, bool transpose_a, bool transpose_b,
+                              tsr_dtype t);
 ir_value *compose_normalize(ir_builder *b, ir_value *x, double eps);
 /* Op c of x and y; y where there is no x yet. */
 static inline ir_value *compose_join(ir_builder *b, graph_code c, ir_value *x, ir_value *y) {

@@ -175,7 +175,8 @@ static const ir_opdef rows[] = {
 
 ir_value *compose_product(ir_builder *b, ir_value *x, ir_value *y) { return graph_op2(b, G_MATMUL, x, y); }
 
-static ir_value *oriented(ir_builder *b, ir_value *x, ir_value *y, bool transpose_a, bool transpose_b, tsr_dtype t) {
+ir_value *compose_oriented_as(ir_builder *b, ir_value *x, ir_value *y, bool transpose_a, bool transpose_b,
+                              tsr_dtype t) {
   ir_op *op = x && y ? ir_op_new(b, graph_def(G_MATMUL), 2, (ir_value *[]){x, y}, 1, NULL, 0) : NULL;
   const bool narrow = op && x->type->dtype != t;
   if (!op || !graph_orient(op, transpose_a, transpose_b) ||
@@ -188,11 +189,11 @@ static ir_value *oriented(ir_builder *b, ir_value *x, ir_value *y, bool transpos
 }
 
 ir_value *compose_dots(ir_builder *b, ir_value *x, ir_value *y, tsr_dtype t) {
-  return oriented(b, x, y, false, true, t);
+  return compose_oriented_as(b, x, y, false, true, t);
 }
 
 ir_value *compose_oriented(ir_builder *b, ir_value *x, ir_value *y, bool transpose_a, bool transpose_b) {
-  return oriented(b, x, y, transpose_a, transpose_b, x ? x->type->dtype : TSR_F32);
+  return compose_oriented_as(b, x, y, transpose_a, transpose_b, x ? x->type->dtype : TSR_F32);
 }
 
 const graph_group graph_contraction_ops = {rows, sizeof rows / sizeof *rows};
