@@ -12,6 +12,8 @@ static const routine_row rows[] = {
     {"qr", {NULL}, routine_qr},
     {"svd", {NULL}, routine_svd},
     {"recurrence", {"reverse", "linear_before_reset"}, routine_recurrence, {"cell", "activation"}},
+    {"cumsum", {"exclusive", "reverse"}, routine_cumsum, .numbers = {"axis"}},
+    {"cumprod", {"exclusive", "reverse"}, routine_cumprod, .numbers = {"axis"}},
     {"sort", {"descending"}, routine_sort, .numbers = {"axis"}},
     {"topk", {"largest"}, routine_topk, .numbers = {"axis"}},
 };
@@ -87,7 +89,7 @@ tsr_status routine_bind(tsr_program *p, const ir_op *call, routine_call **out) {
   const routine_row *row = find(name);
   const graph_row *known = graph_row_named(name);
   if (!row || !known)
-    return ir_error(call, "cholesky, qr, recurrence, sort, svd, topk, tri_solve", "no routine \"%s\"", name);
+    return ir_error(call, "cholesky, cumprod, cumsum, qr, recurrence, sort, svd, topk, tri_solve", "no routine \"%s\"", name);
   char full[64] = "tessera.graph.";
   const ir_opdef *def = ir_find_op(strcat(full, row->name));
   const int n = call->n_operands - def->n_results;

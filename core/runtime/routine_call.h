@@ -45,6 +45,9 @@ tsr_status routine_svd(routine_call *c);
 /* routine_order.c */
 tsr_status routine_sort(routine_call *c);
 tsr_status routine_topk(routine_call *c);
+/* routine_scan.c */
+tsr_status routine_cumsum(routine_call *c);
+tsr_status routine_cumprod(routine_call *c);
 /* routine_recurrence.c */
 tsr_status routine_recurrence(routine_call *c);
 #endif

@@ -237,8 +237,8 @@ enum { HEADS = 2, QUERIES = 256, KEYS = 700, WIDTH = 16, QUERY_NUMBERS = HEADS *
 
 /* sum(attention(q, k, v) * w) by the op, or by its parts, which the rule would recognise but for a switch. */
 static tsr_graph *attention_loss(tsr_context *ctx, bool parts) {
-  const tsr_shape shapes[] = {{4, {1, HEADS, QUERIES, WIDTH}}, {4, {1, HEADS, KEYS, WIDTH}}, {4, {1, HEADS, KEYS, WIDTH}},
-                              {4, {1, HEADS, QUERIES, WIDTH}}};
+  const tsr_shape queries = {4, {1, HEADS, QUERIES, WIDTH}}, keys = {4, {1, HEADS, KEYS, WIDTH}},
+                  shapes[] = {queries, keys, keys, queries};
   const float scale = 0.25f;
   tsr_graph *g, *grad;
   tsr_value v[4], s, c;
@@ -294,8 +294,9 @@ static void attention_backwards_keeps_few_scores(void **state) {
   tsr_device *dev;
   unsigned seed = 3;
   long bytes[2];
-  for (int i = 0; i < 4 * KEY_NUMBERS; i++)
-    x[0][i] = (float)((seed = seed * 1664525u + 1013904223u) >> 8) / 8388608.0f - 1;
+  for (int i = 0; i < 4; i++)
+    for (int k = 0; k < KEY_NUMBERS; k++)
+      x[i][k] = (float)((seed = seed * 1664525u + 1013904223u) >> 8) / 8388608.0f - 1;
   OK(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
   OK(tsr_device_open(ctx, "cpu:0", &dev));
   float *const in[] = {x[0], x[1], x[2], x[3]};

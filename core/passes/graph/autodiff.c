@@ -200,7 +200,8 @@ static tsr_status ask_for_sums(ir_op *f) {
     if (!graph_is_kind(op, GRAPH_ATTENTION) || op->n_results > 1) continue;
     ir_builder b = ir_before(op);
     const ir_type *q = op->operands[0]->type,
-                  *types[2] = {op->results[0]->type, ir_type_tensor(f->module, graph_accum_default(q->dtype), 3, q->dims)};
+                  *sums = ir_type_tensor(f->module, graph_accum_default(q->dtype), 3, q->dims),
+                  *types[2] = {op->results[0]->type, sums};
     ir_op *both = types[1] ? ir_op_new(&b, op->def, op->n_operands, op->operands, 2, types, 0) : NULL;
     if (!both || !ir_attrs_copy(both, op)) return st_oom();
     both->results[0]->name = op->results[0]->name;

@@ -198,6 +198,13 @@ EXPAND(expand_nonzero) {
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
+/* An addition, or multiplication, for each element of the last two dimensions. */
+static double work_scan(const ir_op *op) {
+  double n = 1;
+  for (int i = TYPE(0)->rank > 2 ? TYPE(0)->rank - 2 : 0; i < TYPE(0)->rank; i++) n *= (double)TYPE(0)->dims[i];
+  return n;
+}
+
 #define SCAN(...) \
   ATTRS({"axis", IR_A_INT, false, "-1", "the dimension along which it runs"}, \
         {"exclusive", IR_A_BOOL, false, "false", "an element doesn't count for its own place"}, \
@@ -205,13 +212,15 @@ EXPAND(expand_nonzero) {
 
 static const ir_opdef rows[] = {
     {COMPOSITE(CUMSUM, "cumsum", 1, 1, 1), .operands_doc = "x", .types_doc = NUMBERS, .infer = infer_scan,
-     .ext = ROW(GRAPH_COMPOSITE, .adjoint = adjoint_cumsum, .expand = expand_cumsum), .attrs = SCAN(),
-     .help = "The sum of all elements up to each along an axis. Floats of up to 32 bits are summed in f32, parts of "
-             "growing length one after the other; integers wrap. NaN and infinity reach the sums that have them."},
+     .ext = ROW(GRAPH_ROUTINE, .adjoint = adjoint_cumsum, .expand = expand_cumsum, .work = work_scan),
+     .attrs = SCAN(),
+     .help = "The sum of all elements up to each along an axis; integers wrap. NaN and infinity reach the sums that "
+             "have them. One pass on the CPU, with sums of floats in f64; other devices add up parts of growing "
+             "length, floats of up to 32 bits in f32."},
     {COMPOSITE(CUMPROD, "cumprod", 1, 1, 1), .operands_doc = "x", .types_doc = NUMBERS, .infer = infer_scan,
-     BY(expand_cumprod), .attrs = SCAN(),
-     .help = "The product of all elements up to each along an axis. Floats of up to 32 bits are multiplied in f32, parts "
-             "of growing length one after the other; integers wrap."},
+     .ext = ROW(GRAPH_ROUTINE, .expand = expand_cumprod, .work = work_scan), .attrs = SCAN(),
+     .help = "The product of all elements up to each along an axis; integers wrap. One pass on the CPU, with products "
+             "of floats in f64; other devices multiply parts of growing length, floats of up to 32 bits in f32."},
     {COMPOSITE(NONZERO, "nonzero", 1, 1, 2), .operands_doc = "x", .types_doc = ANY, .infer = infer_nonzero,
      BY(expand_nonzero),
      .attrs = ATTRS({"size", IR_A_INT, true, NULL, "how many places there is room for"},

@@ -120,6 +120,12 @@ static double spread(const ir_op *op, int variant, const double *x, const double
 
 static bool rounds(const ir_op *op) { return !(row_of(op)->traits & SCALAR_EXACT); }
 
+/* Sums and products of f64 that leave the range: in another order they, or what follows, might not. */
+static bool overflows(const ir_op *op, const double *x, double v) {
+  const int code = graph_scalar(op);
+  return isinf(v) && isfinite(x[0]) && isfinite(x[1]) && (code == SC_MUL || code == SC_ADD || code == SC_SUB);
+}
+
 static tsr_status eval_elementwise(graph_evaluator *e, ir_op *op, int64_t at) {
   const ir_type *t = op->results[0]->type;
   int64_t c[TSR_MAX_RANK];
@@ -143,7 +149,7 @@ static tsr_status eval_elementwise(graph_evaluator *e, ir_op *op, int64_t at) {
   }
   graph_num r = {apply(op, variant, x), 0, 0};
   if (any > 0) r.e = any < INFINITY ? spread(op, variant, x, err, r.v) : INFINITY; /* an operand may even be NaN */
-  if (rounds(op)) r.r = graph_rounding(t->dtype, r.v);
+  if (rounds(op)) r.r = overflows(op, x, r.v) ? INFINITY : graph_rounding(t->dtype, r.v);
   if (rounds(op) && r.e < INFINITY) r.e += function_error(op, x, r.v) + r.r; /* the function's is NaN of a NaN */
   graph_write(e, op->results[0], at, r);
   return NULL;
