@@ -5,7 +5,7 @@
  * The ranks of one process need no link: they read each other's memory (team.h). */
 #ifndef CORE_COLL_TRANSPORT_H
 #define CORE_COLL_TRANSPORT_H
-#include "core/coll/call.h"
+#include "core/coll/engine.h"
 
 typedef struct coll_link coll_link;
 
@@ -55,5 +55,7 @@ typedef struct coll_transport {
   uint32_t ops;        /* COLL_BIT of what it does */
   /* NULL: it needs none, the ranks are threads. TSR_UNAVAILABLE with what is missing. */
   tsr_status (*open)(const coll_open *o, coll_link **out);
+  /* NULL: it runs our schedules. Else whole collectives, between ranks of a team of another transport. */
+  const coll_engine_ops *engine;
 } coll_transport;
 #endif

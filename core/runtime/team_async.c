@@ -1,7 +1,7 @@
 /* core/runtime/team_async.c - see tessera/coll.h: calls that were started, each rank's in order, by a thread that is
  * there from the first one to the end of the team, or by the one that waits for them. */
 #include "core/runtime/internal.h"
-#include "core/runtime/team.h"
+#include "core/runtime/team_base.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static void *work(void *arg) {
   return NULL;
 }
 
-team_queue *team_queue_of(tsr_team *t, int32_t rank) {
+static team_queue *queue_of(tsr_team *t, int32_t rank) {
   pthread_mutex_lock(&t->lock);
   team_queue *q = t->queues[rank];
   pthread_mutex_unlock(&t->lock);
@@ -82,25 +82,13 @@ void team_queues_end(tsr_team *t) {
   }
 }
 
-tsr_status tsr_team_start(tsr_team *t, int rank, const tsr_coll *c, tsr_pending **out) {
-  RT_OUT("team_start", out);
-  RT_NEED("team_start", "team", t);
-  RT_NEED("team_start", "call", c);
-  const char *why;
-  coll_call call;
-  if (!team_has_rank(t, rank)) return team_bad(t, "team_start", "no such rank in this process");
-  if (!team_call(t, c, &call, &why)) return team_bad(t, "team_start", why);
-  if (call.algorithm && strlen(call.algorithm) >= TEAM_NAME) return team_bad(t, "team_start", "no such algorithm");
-  if (t->link && t->link->one_thread)
-    return st_make(&t->al, TSR_UNSUPPORTED, RT_WHERE("team_start", "start MPI with MPI_THREAD_MULTIPLE"),
-                   "messages between machines are to be sent by one thread alone");
-  team_queue *q = team_queue_of(t, rank);
-  if (!q) TSR_TRY(make_queue(t, rank, &q));
-  tsr_pending *p = al_new(&t->al, tsr_pending);
+/* The call is copied; its algorithm's name has TEAM_NAME characters at most. */
+static tsr_status enqueue(team_queue *q, const coll_call *c, tsr_pending **out) {
+  tsr_pending *p = al_new(&q->team->al, tsr_pending);
   if (!p) return st_oom();
-  p->queue = q, p->call = call;
-  if (call.algorithm) {
-    snprintf(p->algorithm, sizeof p->algorithm, "%s", call.algorithm);
+  p->queue = q, p->call = *c;
+  if (c->algorithm) {
+    snprintf(p->algorithm, sizeof p->algorithm, "%s", c->algorithm);
     p->call.algorithm = p->algorithm;
   }
   pthread_mutex_lock(&q->lock);
@@ -111,6 +99,24 @@ tsr_status tsr_team_start(tsr_team *t, int rank, const tsr_coll *c, tsr_pending 
   pthread_mutex_unlock(&q->lock);
   *out = p;
   return NULL;
+}
+
+tsr_status tsr_team_start(tsr_team *t, int rank, const tsr_coll *c, tsr_pending **out) {
+  RT_OUT("team_start", out);
+  RT_NEED("team_start", "team", t);
+  RT_NEED("team_start", "call", c);
+  const char *why;
+  coll_call call;
+  if (!team_has_rank(t, rank)) return team_bad(t, "team_start", "no such rank in this process");
+  if (!team_call(t, c, &call, &why)) return team_bad(t, "team_start", why);
+  if (call.algorithm && strlen(call.algorithm) >= TEAM_NAME) return team_bad(t, "team_start", "no such algorithm");
+  if (t->engine) return team_bad(t, "team_start", "tsr_team_run puts the call on its stream and returns");
+  if (t->link && t->link->one_thread)
+    return st_make(&t->al, TSR_UNSUPPORTED, RT_WHERE("team_start", "start MPI with MPI_THREAD_MULTIPLE"),
+                   "messages between machines are to be sent by one thread alone");
+  team_queue *q = queue_of(t, rank);
+  if (!q) TSR_TRY(make_queue(t, rank, &q));
+  return enqueue(q, &call, out);
 }
 
 bool tsr_pending_is_done(const tsr_pending *p) {
@@ -135,4 +141,13 @@ tsr_status tsr_pending_wait(tsr_pending **pp) {
   tsr_status st = p->result;
   al_delete(&q->team->al, p);
   return st;
+}
+
+tsr_status team_run_call(tsr_team *t, int rank, const coll_call *c) {
+  team_queue *q = queue_of(t, rank);
+  tsr_pending *p = NULL;
+  if (!q) return coll_run_rank(t->team, rank, c);
+  if (c->algorithm && strlen(c->algorithm) >= TEAM_NAME) return team_bad(t, "team_run", "no such algorithm");
+  TSR_TRY(enqueue(q, c, &p));
+  return tsr_pending_wait(&p);
 }

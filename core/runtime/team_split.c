@@ -2,7 +2,7 @@
  * in one process the first of each colour makes the new team and hands it to the others, between processes each opens
  * its own link. */
 #include "core/runtime/internal.h"
-#include "core/runtime/team.h"
+#include "core/runtime/team_base.h"
 
 enum { WORDS = 3 }; /* that a rank tells: colour, key, the first free number of a link */
 
@@ -55,6 +55,7 @@ tsr_status tsr_team_split(tsr_team *t, int rank, int colour, int key, tsr_team *
   RT_NEED("team_split", "new_rank", new_rank);
   int32_t told[COLL_MAX_RANKS * WORDS], number = 0;
   *new_rank = -1;
+  if (t->engine) return team_bad(t, "team_split", "split the parent, and make a team over the parts");
   if (!team_has_rank(t, rank)) return team_bad(t, "team_split", "no such rank in this process");
   const int32_t mine[WORDS] = {colour < 0 ? -1 : colour, key, t->link ? t->link->ops->next_number(t->link) : 0};
   TSR_TRY(gather(t, rank, TSR_I32, WORDS, mine, told));

@@ -1,12 +1,17 @@
-/* tessera/coll.h - collectives: operations that the ranks of a team do together on vectors in host memory. A team's
- * ranks are threads of this process (transport "local"), or the processes of an MPI program ("mpi"). All ranks make the
- * same calls in the same order; what they ask for is compared before any rank reads another's data, and a difference is
- * TSR_COLLECTIVE_MISMATCH on all of them. Every call has a deadline: a rank that is killed, stopped or slow makes all
- * others return TSR_TIMEOUT by then, with an error that names rank, operation, count, type and peer. A team that was
- * stopped stays so: later calls return the same error at once, and a new team is made. Bits: sums and products of
- * floats follow a fixed tree over the ranks, so that the result is the same to the bit on every rank, whatever
- * transport, algorithm and timing. f16, bf16 and fp8 are added in f32 and rounded once. Threads: a local team is one
- * object that all ranks use, each on its own thread; a rank makes one call at a time. */
+/* tessera/coll.h - collectives: operations that the ranks of a team do together on vectors in host memory, or, by NCCL
+ * and RCCL, in a device's.
+ *
+ * A team's ranks are threads of this process (transport "local"), or the processes of an MPI program ("mpi"). All ranks
+ * make the same calls in the same order; what they ask for is compared before any rank reads another's data, and a
+ * difference is TSR_COLLECTIVE_MISMATCH on all of them. Every call has a deadline: a rank that is killed, stopped or
+ * slow makes all others return TSR_TIMEOUT by then, with an error that names rank, operation, count, type and peer. A
+ * team that was stopped stays so: later calls return the same error at once, and a new team is made.
+ *
+ * Bits: sums and products of floats follow a fixed tree over the ranks, so that the result is the same to the bit on
+ * every rank, whatever transport, algorithm and timing (nccl and rccl have an order of their own). f16, bf16 and fp8
+ * are added in f32 and rounded once.
+ *
+ * Threads: a local team is one object that all ranks use, each on its own thread; a rank makes one call at a time. */
 #ifndef TESSERA_COLL_H
 #define TESSERA_COLL_H
 #include "tessera/base.h"
@@ -41,6 +46,11 @@ typedef struct tsr_team_desc {
   /* mpi: the address of the host program's MPI_Comm, of which a duplicate is made; NULL: MPI_COMM_WORLD, and MPI is
    * started, and ended at exit, if the program hasn't. Creating the team is collective. */
   const void *communicator;
+  /* nccl, rccl: a team of another transport, through which the ranks find each other and compare their calls; it must
+   * live as long. Creating the team is collective: each rank of `parent` has a handle of its own, on the device that is
+   * the calling thread's current one. */
+  tsr_team *parent;
+  int parent_rank;                /* of the caller */
   int64_t deadline_ms;            /* of the creation, and of calls that name none; 0 = 30,000 */
 } tsr_team_desc;
 
@@ -80,6 +90,7 @@ typedef struct tsr_coll {
   const void *in;        /* tsr_coll_in_count elements; may be NULL where that is 0 */
   void *out;             /* tsr_coll_out_count elements; may be `in`, overlap it, or hold it where it belongs */
   int64_t deadline_ms;   /* 0 = the team's */
+  void *stream;          /* nccl, rccl: a CUstream or hipStream_t; NULL = the default one */
 } tsr_coll;
 
 /* Elements that a rank of n puts in and gets out. Blocks are as even as can be, the first ones longer; -1: impossible.
@@ -91,8 +102,14 @@ TSR_API int64_t tsr_coll_out_count(tsr_coll_op op, int64_t count, int n, int ran
  * after a failure. */
 TSR_API TSR_MUST_USE tsr_status tsr_team_run(tsr_team *team, int rank, const tsr_coll *call);
 
+/* nccl, rccl: tsr_team_run returns when the call is on its stream, and `in` and `out`, addresses of the device's
+ * memory, are the stream's. This waits for a stream; at the deadline (0 = the team's) the communicator is aborted, so
+ * that all that waits in it ends, and the team is of no use any more. Other transports: nothing to wait for. */
+TSR_API TSR_MUST_USE tsr_status tsr_team_sync(tsr_team *team, void *stream, int64_t deadline_ms);
+
 /* Starts a call and returns at once: a thread of the library's works it off, after the rank's earlier ones. `call` is
- * copied, the memory that it names must stay. Over MPI's messages that needs MPI_THREAD_MULTIPLE. */
+ * copied, the memory that it names must stay. Over MPI's messages that needs MPI_THREAD_MULTIPLE;
+ * nccl and rccl start every call so, on a stream. */
 TSR_API TSR_MUST_USE tsr_status tsr_team_start(tsr_team *team, int rank, const tsr_coll *call, tsr_pending **out);
 /* Is it done? Its outcome comes with tsr_pending_wait. */
 TSR_API bool tsr_pending_is_done(const tsr_pending *pending);

@@ -233,12 +233,10 @@ static const coll_transport *find_transport(const char *name) {
 }
 
 static int no_transport(const char *name) {
-  static const char *const engines[] = {"ucc", "nccl", "rccl"};
-  for (int i = 0; i < 3; i++)
-    if (!strcmp(name, engines[i])) {
-      cli_usage("bench", "the transport %s is not built into this tessera; local and mpi are", name);
-      return EXIT_UNAVAILABLE;
-    }
+  if (!strcmp(name, "ucc")) {
+    cli_usage("bench", "the transport ucc is not built into this tessera; mpi reaches the same ranks");
+    return EXIT_UNAVAILABLE;
+  }
   char names[200];
   size_t at = 0;
   for (int i = 0; rt_transports[i] && at < sizeof names; i++)
@@ -249,6 +247,13 @@ static int no_transport(const char *name) {
 /* The ranks that this process drives: all, or the one that the link says. */
 static int join_team(coll_bench *b, bool asked_ranks) {
   b->end = b->ranks, b->path = "memory of one process";
+  if (b->transport->engine) {
+    tsr_status st = b->transport->engine->load(NULL);
+    if (st) return cli_fail(st);
+    cli_usage("bench", "%s is here, for programs (tessera/coll.h); coll times collectives in host memory",
+              b->transport->name);
+    return EXIT_UNAVAILABLE;
+  }
   if (!b->transport->open) return EXIT_OK;
   coll_link *link;
   tsr_status st = b->transport->open(&(coll_open){.handle = NULL}, &link);

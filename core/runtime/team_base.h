@@ -1,6 +1,6 @@
-/* core/runtime/team.h - a team as tessera/coll.h has it. */
-#ifndef CORE_RUNTIME_TEAM_H
-#define CORE_RUNTIME_TEAM_H
+/* core/runtime/team_base.h - a team as tessera/coll.h has it. */
+#ifndef CORE_RUNTIME_TEAM_BASE_H
+#define CORE_RUNTIME_TEAM_BASE_H
 #include <pthread.h>
 
 #include "core/coll/team.h"
@@ -24,6 +24,9 @@ struct tsr_team {
   coll_team *team;
   const coll_transport *transport;
   coll_link *link; /* the team's; NULL: local */
+  coll_engine *engine; /* of a transport that has one; then there is no team */
+  tsr_team *parent;
+  int32_t parent_rank;
   int64_t deadline_ms;
   coll_set more;
   coll_algorithm rows[TEAM_ALGORITHMS];
@@ -41,7 +44,9 @@ TSR_MUST_USE tsr_status team_make(const tsr_allocator *al, const coll_transport 
 bool team_call(const tsr_team *t, const tsr_coll *c, coll_call *out, const char **why);
 TSR_MUST_USE tsr_status team_bad(const tsr_team *t, const char *function, const char *why);
 bool team_has_rank(const tsr_team *t, int rank);
+TSR_MUST_USE tsr_status team_make_engine(const tsr_team_desc *d, const coll_transport *t, tsr_team **out);
+TSR_MUST_USE tsr_status team_run_engine(tsr_team *t, const coll_call *c, void *stream);
+/* One call of a rank, behind those that were started. */
+TSR_MUST_USE tsr_status team_run_call(tsr_team *t, int rank, const coll_call *c);
 void team_queues_end(tsr_team *t);
-/* The rank's queue if something was ever started; NULL: none. */
-team_queue *team_queue_of(tsr_team *t, int32_t rank);
 #endif
