@@ -84,11 +84,8 @@ static const op_row ops[] = {
 
 static bool applies(const op_row *o, const char *t) {
   bool is_float = t[0] == 'f' || t[0] == 'b' || t[0] == 't', flag = !strcmp(t, "i1");
-  bool plain = o->code == SC_SQRT || o->code == SC_FLOOR || o->code == SC_ROUND;
-  bool function = (o->kind == 'F' && !plain) || (o->code == SC_POW && is_float);
   if (o->kind == 'F' && !is_float) return false;
   if (o->kind == 'I' && is_float) return false;
-  if (function && o->code != SC_RSQRT && !strcmp(t, "f64")) return false;
   if (flag && o->kind == 'A' && o->code != SC_MIN && o->code != SC_MAX && o->code < SC_COMPARE) return false;
   return !(flag && (o->code == SC_SHL || o->code == SC_SHR || o->code == SC_MUL_HIGH));
 }

@@ -19,6 +19,7 @@
 #include "core/device/caps.h"
 #include "core/emit/spirv/call.h"
 #include "core/emit/spirv/words.h"
+#include "core/ir/scalar_ops.h"
 #include "core/ir/target/target.h"
 
 enum { SV_PARTS = 8, SV_ELEMENTS = 16 };
@@ -99,13 +100,19 @@ uint32_t e_glsl(emitter *e, int fn, uint32_t type, const uint32_t *args, int n);
   e_glsl(e, fn, type, (const uint32_t[]){__VA_ARGS__}, (int)(sizeof((const uint32_t[]){__VA_ARGS__}) / 4))
 void e_block(emitter *e, uint32_t label); /* starts a block */
 uint32_t e_local(emitter *e, uint32_t type); /* a Function variable */
-void e_interface(emitter *e, uint32_t var);
+/* Names a variable at the entry point: before SPIR-V 1.4 inputs alone. */
+void e_interface(emitter *e, int storage, uint32_t var);
+static inline bool e_before(const emitter *e, int minor) { return e->s.minor && e->s.minor < minor; }
+/* The condition of a select of n components: before SPIR-V 1.4 it has as many. */
+uint32_t e_condition(emitter *e, const ir_type *condition, uint32_t c, int n);
 
 /* ---- scalar arithmetic: emit/spirv/scalar.c, emit/spirv/math.c, emit/spirv/rem.c, emit/spirv/cast.c ---- */
 tsr_status e_scalar_op(emitter *e, const ir_op *op);
 /* f32 functions; -1 when code isn't one of them. x, y, z are f32 of n components. */
-bool e_is_math(int code);
+static inline bool e_is_math(int code) { return code == SC_RSQRT || scalar_rows[code].traits & SCALAR_FUNCTION; }
 uint32_t e_math(emitter *e, int code, int n, uint32_t x, uint32_t y);
+/* The same of f64, whatever the components: emit/spirv/math64.c. */
+uint32_t e_math64(emitter *e, int code, int n, uint32_t x, uint32_t y);
 uint32_t e_float_rem(emitter *e, vt v, uint32_t a, uint32_t b); /* f32 and f64: exact, by emit/spirv/rem.c */
 uint32_t e_int_pow(emitter *e, vt v, uint32_t a, uint32_t b);
 uint32_t e_cast(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, int n);

@@ -100,8 +100,6 @@ static uint32_t expand(mx m, const char *text, uint32_t a) {
   return v.id;
 }
 
-bool e_is_math(int code) { return code == SC_RSQRT || scalar_rows[code].traits & SCALAR_FUNCTION; }
-
 uint32_t e_math(emitter *e, int code, int n, uint32_t x, uint32_t y) {
   mx m = mx_of(e, n);
   if (scalar_rows[code].expansion) return expand(m, scalar_rows[code].expansion, x);

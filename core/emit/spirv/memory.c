@@ -50,6 +50,7 @@ static uint32_t further(emitter *e, bool shared, uint32_t at, int64_t bytes) {
 /* Capabilities for narrow types in memory. */
 static void need_storage(emitter *e, bool shared, int elem_bytes) {
   if (elem_bytes >= 4) return;
+  if (!shared && elem_bytes == 1 && e_before(e, 5)) spv_extension(&e->s, "SPV_KHR_8bit_storage");
   if (!shared) spv_capability(&e->s, elem_bytes == 2 ? CapStorageBuffer16BitAccess : CapStorageBuffer8BitAccess);
   else if (e->caps->shared_layout)
     spv_capability(&e->s, elem_bytes == 2 ? CapWorkgroupMemoryExplicitLayout16 : CapWorkgroupMemoryExplicitLayout8);

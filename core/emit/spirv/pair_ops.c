@@ -103,7 +103,7 @@ static mx_pair one_part(emitter *e, const ir_op *op, mx m, int p) {
   for (int i = 0; i < op->n_operands && i < 3; i++) x[i] = operand(e, op, i, p);
   if (code == SC_COMPARE)
     return (mx_pair){compare(m, scalar_predicate(ir_get_str(op, "predicate", "eq")), x[0], x[1]), 0};
-  if (code == SC_SELECT) return mx_pair_pick(m, x[0].low, x[1], x[2]);
+  if (code == SC_SELECT) return mx_pair_pick(m, e_condition(e, op->operands[0]->type, x[0].low, m.n), x[1], x[2]);
   if (code == SC_FMA) return mx_pair_add(m, mx_pair_mul(m, x[0], x[1]), x[2]);
   if (code != SC_CAST) return op->n_operands == 2 ? binary(m, code, x[0], x[1]) : unary(m, code, x[0]);
   bool from = e_is_pair(e, op->operands[0]->type), to = e_is_pair(e, op->results[0]->type);

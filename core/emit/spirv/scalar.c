@@ -225,8 +225,9 @@ static bool must_stand(const emitter *e, const ir_op *op, vt v) {
 
 static uint32_t arithmetic(emitter *e, const ir_op *op, vt v, const uint32_t *x) {
   int code = op->def->code;
-  /* Functions are computed in f32 whatever the float type; f64 has its own check in e_scalar_op. */
-  bool math = e_is_math(code) && is_float(v.t) && v.t != TSR_F64; /* f64 has rsqrt alone */
+  /* Functions are computed in f32 whatever the float type, but for f64. */
+  bool math = e_is_math(code) && is_float(v.t) && v.t != TSR_F64,
+       math64 = e_is_math(code) && v.t == TSR_F64 && code != SC_RSQRT;
   bool by_f32 = math || (code == SC_REM && v.t == TSR_F16);
   tsr_dtype c = by_f32 ? TSR_F32 : compute_type(e, v.t);
   uint32_t y[3] = {0};
@@ -234,6 +235,7 @@ static uint32_t arithmetic(emitter *e, const ir_op *op, vt v, const uint32_t *x)
   vt w = {c, v.n};
   uint32_t r;
   if (math) r = e_math(e, code, v.n, y[0], y[1]);
+  else if (math64) r = e_math64(e, code, v.n, y[0], y[1]);
   else if (code == SC_FMA) r = fma3(e, w, y[0], y[1], y[2]);
   else if (op->n_operands == 2) r = e_binary(e, code, w, y[0], y[1]);
   else r = e_unary(e, code, w, y[0]);
@@ -241,15 +243,12 @@ static uint32_t arithmetic(emitter *e, const ir_op *op, vt v, const uint32_t *x)
   return c != v.t ? e_cast(e, r, c, v.t, v.n) : r;
 }
 
-/* A scalar condition selects whole vectors: SPIR-V 1.4 allows it for OpSelect. */
 static uint32_t select_part(emitter *e, vt v, uint32_t c, uint32_t a, uint32_t b) {
   return VAL(&e->s, OpSelect, e_reg(e, v.t, v.n), c, a, b);
 }
 
 static tsr_status check(emitter *e, const ir_op *op, vt v) {
   int code = op->def->code;
-  if (v.t == TSR_F64 && e_is_math(code) && code != SC_RSQRT)
-    return e_fail(e, op, TSR_UNSUPPORTED, "cast to f32", "SPIR-V has no f64 %s", op->def->name);
   if (v.t != TSR_BOOL) return NULL;
   if (scalar_rows[code].traits & SCALAR_OF_BOOL) return NULL;
   return e_fail(e, op, TSR_VERIFY_ERROR, "cast to an integer first", "not defined on bool");
@@ -274,7 +273,7 @@ tsr_status e_scalar_op(emitter *e, const ir_op *op) {
       for (int i = 0; i < 2 && c != v.t; i++) x[i] = e_cast(e, x[i], v.t, c, v.n);
       r.part[p] = e_compare(e, scalar_predicate(ir_get_str(op, "predicate", "eq")), (vt){c, v.n}, x[0], x[1]);
     } else if (code == SC_SELECT) {
-      r.part[p] = select_part(e, v, x[0], x[1], x[2]);
+      r.part[p] = select_part(e, v, e_condition(e, op->operands[0]->type, x[0], v.n), x[1], x[2]);
     } else if (code == SC_CAST) {
       r.part[p] = e_cast(e, x[0], v.t, e_dtype(e, op->results[0]->type), v.n);
     } else {

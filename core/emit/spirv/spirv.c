@@ -38,7 +38,7 @@ static uint32_t builtin(emitter *e, int which, uint32_t type) {
   uint32_t var = spv_id(&e->s), pt = e_ptr(e, StorageInput, type);
   SPV(&e->s, SEC_TYPES, OpVariable, pt, var, StorageInput);
   SPV(&e->s, SEC_DECORATIONS, OpDecorate, var, DecBuiltIn, (uint32_t)which);
-  e_interface(e, var);
+  e_interface(e, StorageInput, var);
   return VAL(&e->s, OpLoad, type, var);
 }
 
@@ -87,7 +87,7 @@ static uint32_t push_block(emitter *e, int n_push, bool rebased) {
         i < n_push ? size * (uint32_t)i : EMIT_SPIRV_BASE + 4 * (uint32_t)(i - n_push));
   uint32_t pt = e_ptr(e, StoragePushConstant, block), var = spv_id(&e->s);
   SPV(&e->s, SEC_TYPES, OpVariable, pt, var, StoragePushConstant);
-  e_interface(e, var);
+  e_interface(e, StoragePushConstant, var);
   return var;
 }
 
@@ -141,6 +141,7 @@ static void float_controls(emitter *e, uint32_t main_id) {
     for (int w = 0; w < 3; w++) {
       if (!rows[i].have[w]) continue;
       spv_capability(&e->s, rows[i].capability);
+      if (e_before(e, 4)) spv_extension(&e->s, "SPV_KHR_float_controls");
       SPV(&e->s, SEC_MODES, OpExecutionMode, main_id, rows[i].mode, 16u << w);
     }
 }
@@ -222,6 +223,7 @@ static tsr_status emit_kernel(const ir_op *k, const tsr_caps *caps, arena *a, be
                               size_t *n_words) {
   emitter e = {.caps = caps, .kernel = k, .a = a, .pairs = !caps->i64, .put_ops = e_ops};
   spv_init(&e.s, &a->al);
+  e.s.minor = caps->spirv_minor;
   e.wide = ir_get_bool(k, "wide_index", false);
   e.exact = ir_policy(k) != TSR_POLICY_FAST;
   e.block[0] = e.block[1] = e.block[2] = 1;

@@ -1,6 +1,5 @@
-/* core/emit/spirv/spirv.h - Target IR to SPIR-V 1.6 words for Vulkan 1.3, one module per kernel. No compiler in
- * between.
- * How a kernel is called: emit/spirv/call.h. */
+/* core/emit/spirv/spirv.h - Target IR to words of SPIR-V 1.3 to 1.6 (tsr_caps::spirv_minor), one module per kernel. No
+ * compiler in between. How a kernel is called: emit/spirv/call.h. */
 #ifndef CORE_EMIT_SPIRV_SPIRV_H
 #define CORE_EMIT_SPIRV_SPIRV_H
 #include "core/device/backend.h"

@@ -184,7 +184,14 @@ uint32_t e_local(emitter *e, uint32_t type) {
   return id;
 }
 
-void e_interface(emitter *e, uint32_t var) {
+void e_interface(emitter *e, int storage, uint32_t var) {
+  if (storage != StorageInput && e_before(e, 4)) return;
   if (e->n_interface < (int)(sizeof e->interface / 4)) e->interface[e->n_interface++] = var;
   else e->full = "variables in its interface", e->s.failed = true;
+}
+
+uint32_t e_condition(emitter *e, const ir_type *condition, uint32_t c, int n) {
+  uint32_t w[4] = {c, c, c, c};
+  if (condition->kind == IR_T_VECTOR || n == 1 || !e_before(e, 4)) return c;
+  return spv_val_n(&e->s, OpCompositeConstruct, e_vec(e, e_bool(e), n), w, n);
 }

@@ -32,7 +32,7 @@ static uint32_t shared_var(emitter *e, uint32_t type, int bytes) {
   var = spv_id(&e->s);
   SPV(&e->s, SEC_TYPES, OpVariable, pointer, var, StorageWorkgroup);
   if (e->caps->shared_layout) SPV(&e->s, SEC_DECORATIONS, OpDecorate, var, DecAliased);
-  e_interface(e, var);
+  e_interface(e, StorageWorkgroup, var);
   e->shared_vars[e->n_shared_vars].type = type;
   e->shared_vars[e->n_shared_vars++].var = var;
   return var;
@@ -75,7 +75,7 @@ static uint32_t buffer_view(emitter *e, int buffer, uint32_t type, int bytes) {
   SPV(&e->s, SEC_DECORATIONS, OpDecorate, var, DecBinding, (uint32_t)buffer);
   SPV(&e->s, SEC_DECORATIONS, OpDecorate, var, DecAliased);
   if (e->caps->glsl_memory_model && e->has_barrier) SPV(&e->s, SEC_DECORATIONS, OpDecorate, var, DecCoherent);
-  e_interface(e, var);
+  e_interface(e, StorageBuffer, var);
   e->views[e->n_views].type = type, e->views[e->n_views].var = var;
   e->views[e->n_views++].buffer = buffer;
   return var;

@@ -5,7 +5,7 @@
 
 #include "core/base/hash.h"
 
-enum { MAGIC = 0x07230203, VERSION_1_6 = 0x00010600, GENERATOR = 0 };
+enum { MAGIC = 0x07230203, VERSION_1 = 0x00010000, GENERATOR = 0 };
 
 void spv_init(spv *s, const tsr_allocator *al) { *s = (spv){.al = al, .body = SEC_BODY, .next_id = 1}; }
 
@@ -137,7 +137,7 @@ uint32_t *spv_finish(const spv *s, arena *a, size_t *n_words) {
   uint32_t *w = s->failed ? NULL : arena_array(a, uint32_t, n);
   if (!w) return NULL;
   w[0] = MAGIC;
-  w[1] = VERSION_1_6;
+  w[1] = VERSION_1 | (uint32_t)(s->minor ? s->minor : 6) << 8;
   w[2] = GENERATOR;
   w[3] = s->next_id;
   w[4] = 0;

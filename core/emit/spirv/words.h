@@ -36,6 +36,7 @@ typedef struct spv {
   uint32_t next_id;
   struct spv_key { uint64_t hash; uint32_t at, n, id; } *keys; /* open addressing over what SEC_TYPES holds */
   size_t n_keys, cap_keys;
+  int minor; /* SPIR-V 1.3 to 1.6; 0: 1.6 */
   bool failed;
 } spv;
 
