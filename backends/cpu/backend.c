@@ -141,6 +141,10 @@ done:
   return st;
 }
 
+static bool cpu_block_product(be_device *d, const block_product *p) {
+  return d->k->block_product && d->k->block_product(p);
+}
+
 static bool suggest_tile(be_device *d, const be_matmul *x, int64_t tile[3]) {
   cpuk_plan_args a = {.m = (size_t)x->m,
                       .n = (size_t)x->n,
@@ -197,4 +201,5 @@ const be_vtable cpu_backend = {
     .parallel = cpu_parallel,
     .time_blocks = cpu_time_blocks,
     .suggest_tile = suggest_tile,
+    .block_product = cpu_block_product,
 };

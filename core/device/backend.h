@@ -8,11 +8,12 @@
  * threads at once. */
 #ifndef CORE_DEVICE_BACKEND_H
 #define CORE_DEVICE_BACKEND_H
+#include "core/base/block_product.h"
 #include "core/base/status.h"
 #include "core/device/caps.h"
 #include "tessera/probe.h"
 
-#define BE_ABI 4
+#define BE_ABI 5
 
 typedef struct be_instance be_instance; /* backend-defined: a loaded driver */
 typedef struct be_device be_device;
@@ -211,6 +212,10 @@ typedef struct be_vtable {
   /* stream_create takes priorities: of two streams with work ready, that with the larger number goes first. Elsewhere
    * they are ignored. */
   bool stream_priorities;
+
+  /* A product with a matrix in a block format, on the caller's thread, which may be one of `parallel`. False: there is
+   * no kernel for it. NULL: for none. */
+  bool (*block_product)(be_device *d, const block_product *p);
 
   /* What the process of be_env.probe does, called in it: tries the driver and writes what it finds to standard output.
    * `args` is ended by NULL. May be NULL. */

@@ -4,7 +4,7 @@
 #define CORE_IMPORT_TENSOR_TABLE_H
 #include "core/base/arena.h"
 #include "core/base/status.h"
-#include "core/import/block_format.h"
+#include "core/base/block_format.h"
 #include "tessera/tessera.h"
 
 struct zip_entry;

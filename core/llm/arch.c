@@ -9,19 +9,19 @@
 enum { MOST_LAYERS = 1024, MOST_SIZE = 1 << 24 };
 
 static const llm_arch archs[] = {
-    {.name = "llama", .interleaved = true, .activation = "silu"},
-    {.name = "mistral3", .interleaved = true, .activation = "silu"},
-    {.name = "qwen2", .activation = "silu"},
-    {.name = "qwen3", .activation = "silu"},
-    {.name = "gemma", .activation = "gelu_tanh", .scaled_embedding = true},
-    {.name = "gemma2", .activation = "gelu_tanh", .scaled_embedding = true, .window_every = 2,
+    {.name = "llama", .interleaved = true},
+    {.name = "mistral3", .interleaved = true},
+    {.name = "qwen2"},
+    {.name = "qwen3"},
+    {.name = "gemma", .gelu = true, .scaled_embedding = true},
+    {.name = "gemma2", .gelu = true, .scaled_embedding = true, .window_every = 2,
      .narrow_scale_layers = 46},
-    {.name = "gemma3", .activation = "gelu_tanh", .scaled_embedding = true, .window_every = 6, .local_base = 10000,
+    {.name = "gemma3", .gelu = true, .scaled_embedding = true, .window_every = 6, .local_base = 10000,
      .narrow_scale_layers = 62},
-    {.name = "phi2", .activation = "gelu_tanh", .layer_norm = true, .parallel = true},
-    {.name = "phi3", .activation = "silu", .window_every = 1},
-    {.name = "stablelm", .activation = "silu", .layer_norm = true},
-    {.name = "starcoder2", .activation = "gelu_tanh", .layer_norm = true},
+    {.name = "phi2", .gelu = true, .layer_norm = true, .parallel = true},
+    {.name = "phi3", .window_every = 1},
+    {.name = "stablelm", .layer_norm = true},
+    {.name = "starcoder2", .gelu = true, .layer_norm = true},
 };
 
 /* Names in the file, of layers behind "blk.N.", and dimensions: v vocabulary, w width, q all heads of queries, k of

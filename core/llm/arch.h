@@ -13,7 +13,7 @@ typedef struct llm_arch {
   bool layer_norm;       /* in place of rmsnorm */
   bool parallel;         /* attention and feed-forward read the same norm and are both added */
   bool scaled_embedding; /* by the root of the width */
-  const char *activation; /* "silu", "gelu", "gelu_tanh" */
+  bool gelu;             /* by tanh, in place of x sigmoid(x) */
   int window_every;      /* of so many layers all but the last have the window; 0: none, 1: all */
   double local_base;     /* rotary base of layers with the window; 0: the same */
   int narrow_scale_layers; /* the member with so many layers scales scores by its width per head, not by head_dim */

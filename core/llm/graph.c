@@ -10,6 +10,7 @@ typedef struct builder {
   tsr_graph *g;
   tsr_status st;
   int64_t tokens, cache;
+  bool blocks;
   tsr_value in[LLM_IN_CACHES], *caches; /* inputs; then what the caches become */
   llm_graph *out;
   tsr_value *inputs; /* by weight */
@@ -59,8 +60,18 @@ static tsr_value weight(builder *b, llm_slot slot) {
   for (int i = 0; i < b->out->n_weights; i++)
     if (b->out->weights[i].tensor == t) return b->inputs[i];
   const int i = b->out->n_weights++;
-  b->out->weights[i] = (llm_weight){t, weights_read_type(t)};
-  return b->inputs[i] = input(b, t->name, b->out->weights[i].dtype, t->shape);
+  const bool blocks = b->blocks && t->block && t->block->unpack && t->shape.rank == 2;
+  tsr_shape shape = t->shape;
+  if (blocks) shape.dims[1] = shape.dims[1] / t->block->elements * t->block->bytes;
+  b->out->weights[i] = (llm_weight){t, blocks ? TSR_U8 : weights_read_type(t), blocks};
+  return b->inputs[i] = input(b, t->name, b->out->weights[i].dtype, shape);
+}
+
+static bool is_blocks(const builder *b, llm_slot slot) {
+  const weights_tensor *t = llm_tensor(b->p, slot, b->layer);
+  for (int i = 0; i < b->out->n_weights; i++)
+    if (b->out->weights[i].tensor == t) return b->out->weights[i].blocks;
+  return false;
 }
 
 /* As f32, for what is added or multiplied element by element. */
@@ -71,10 +82,20 @@ static tsr_value vector(builder *b, llm_slot slot) {
   return v && weights_read_type(t) != TSR_F32 ? op(b, "cast", &v, 1, &to, 1) : v;
 }
 
+/* x W^T. */
+static tsr_value product(builder *b, tsr_value x, llm_slot matrix) {
+  const tsr_value operands[2] = {x, weight(b, matrix)};
+  const tsr_attr transposed = TSR_BOOLEAN("transpose_b", true);
+  if (!is_blocks(b, matrix)) return op(b, "matmul", operands, 2, &transposed, 1);
+  const char *format = llm_tensor(b->p, matrix, b->layer)->block->name;
+  const bool has_offset = !strcmp(format, "q4_1") || !strcmp(format, "q5_1"); /* as other programs round x for them */
+  const tsr_attr a[2] = {TSR_STRING("format", format), TSR_STRING("activations", has_offset ? "q8_1" : "q8_0")};
+  return op(b, "block_matmul", operands, 2, a, 2);
+}
+
 /* x W^T + bias. */
 static tsr_value linear(builder *b, tsr_value x, llm_slot matrix, llm_slot bias) {
-  const tsr_attr transposed = TSR_BOOLEAN("transpose_b", true);
-  const tsr_value y = op(b, "matmul", (tsr_value[]){x, weight(b, matrix)}, 2, &transposed, 1), c = vector(b, bias);
+  const tsr_value y = product(b, x, matrix), c = vector(b, bias);
   return c ? op2(b, "add", y, c) : y;
 }
 
@@ -149,9 +170,8 @@ static tsr_value attention(builder *b, tsr_value x) {
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
 static tsr_value activation(builder *b, tsr_value x) {
-  const char *name = b->p->arch->activation;
   const tsr_attr tanh = TSR_STRING("approximate", "tanh");
-  return !strcmp(name, "gelu_tanh") ? op(b, "gelu", &x, 1, &tanh, 1) : op1(b, name, x);
+  return b->p->arch->gelu ? op(b, "gelu", &x, 1, &tanh, 1) : op2(b, "mul", x, op1(b, "sigmoid", x));
 }
 
 static tsr_value feed_forward(builder *b, tsr_value x) {
@@ -162,9 +182,7 @@ static tsr_value feed_forward(builder *b, tsr_value x) {
     const tsr_value gate = slice(b, up, 2, (int64_t[]){0, 0}, sizes);
     up = op2(b, "mul", activation(b, gate), slice(b, up, 2, (int64_t[]){0, p->ffn}, sizes));
   } else if (llm_tensor(p, LLM_GATE, b->layer)) {
-    const tsr_attr transposed = TSR_BOOLEAN("transpose_b", true);
-    const tsr_value gate = op(b, "matmul", (tsr_value[]){x, weight(b, LLM_GATE)}, 2, &transposed, 1);
-    up = op2(b, "mul", activation(b, gate), up);
+    up = op2(b, "mul", activation(b, product(b, x, LLM_GATE)), up);
   } else up = activation(b, up);
   return linear(b, up, LLM_DOWN, LLM_DOWN_BIAS);
 }
@@ -185,17 +203,20 @@ static tsr_value layer(builder *b, tsr_value x) {
 static tsr_value embedding(builder *b) {
   const tsr_attr to = TSR_STRING("dtype", "f32");
   tsr_value x = op2(b, "embedding", weight(b, LLM_EMBEDDING), b->in[LLM_IN_TOKENS]);
-  if (weights_read_type(llm_tensor(b->p, LLM_EMBEDDING, 0)) != TSR_F32) x = op(b, "cast", &x, 1, &to, 1);
+  const weights_tensor *t = llm_tensor(b->p, LLM_EMBEDDING, 0);
+  if (is_blocks(b, LLM_EMBEDDING)) {
+    const tsr_attr format = TSR_STRING("format", t->block->name);
+    x = op(b, "dequantize", &x, 1, &format, 1);
+  } else if (weights_read_type(t) != TSR_F32) x = op(b, "cast", &x, 1, &to, 1);
   return b->p->arch->scaled_embedding ? op2(b, "mul", x, number(b, sqrt((double)b->p->width))) : x;
 }
 
 static tsr_value logits(builder *b, tsr_value x) {
   const llm_params *p = b->p;
-  const tsr_attr transposed = TSR_BOOLEAN("transpose_b", true);
   x = op2(b, "gather", x, b->in[LLM_IN_LAST]);
   x = norm(b, x, LLM_OUTPUT_NORM, p->arch->layer_norm);
   const llm_slot matrix = llm_tensor(p, LLM_OUTPUT, 0) ? LLM_OUTPUT : LLM_EMBEDDING;
-  x = op(b, "matmul", (tsr_value[]){x, weight(b, matrix)}, 2, &transposed, 1);
+  x = product(b, x, matrix);
   const tsr_value bias = vector(b, LLM_OUTPUT_BIAS);
   if (bias) x = op2(b, "add", x, bias);
   if (p->logit_cap <= 0) return x;
@@ -233,10 +254,9 @@ static tsr_status build(builder *b) {
   return b->st;
 }
 
-tsr_status llm_graph_build(tsr_context *ctx, const llm_params *p, arena *a, int64_t tokens, int64_t cache,
-                           llm_graph *out) {
+tsr_status llm_graph_build(tsr_context *ctx, const llm_params *p, arena *a, const llm_sizes *n, llm_graph *out) {
   const int most = LLM_LAYER + p->n_layers * (LLM_N_SLOTS - LLM_LAYER);
-  builder b = {.p = p, .tokens = tokens, .cache = cache, .out = out};
+  builder b = {.p = p, .tokens = n->tokens, .cache = n->cache, .blocks = n->blocks, .out = out};
   *out = (llm_graph){.weights = arena_array(a, llm_weight, most)};
   b.inputs = arena_array(a, tsr_value, most);
   b.caches = arena_array(a, tsr_value, 2 * p->n_layers);

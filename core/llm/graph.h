@@ -17,10 +17,11 @@ typedef enum llm_input {
   LLM_IN_CACHES
 } llm_input;
 
-/* A weight as the graph's input sees it. */
+/* A weight as the graph's input has it: in the block format of the file, as u8 [rows, bytes], or as elements. */
 typedef struct llm_weight {
   const weights_tensor *tensor;
   tsr_dtype dtype;
+  bool blocks;
 } llm_weight;
 
 typedef struct llm_graph {
@@ -29,7 +30,12 @@ typedef struct llm_graph {
   int n_weights;
 } llm_graph;
 
+typedef struct llm_sizes {
+  int64_t tokens, cache;
+  bool blocks; /* products read matrices in the block formats that they have, x rounded to 8 bits; else they are f32 */
+} llm_sizes;
+
 /* The arena must outlive the result; out->g is the caller's. */
-TSR_MUST_USE tsr_status llm_graph_build(tsr_context *ctx, const llm_params *p, arena *a, int64_t tokens, int64_t cache,
+TSR_MUST_USE tsr_status llm_graph_build(tsr_context *ctx, const llm_params *p, arena *a, const llm_sizes *n,
                                         llm_graph *out);
 #endif

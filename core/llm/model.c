@@ -77,13 +77,15 @@ int32_t llm_model_vocab(const llm_model *m) { return (int32_t)m->p.vocab; }
 
 /* ---- weights ----------------------------------------------------------------------------------------------------- */
 
+static bool is_host(const llm_model *m) { return !strcmp(tsr_device_get_info(m->dev)->backend, "cpu"); }
+
 /* Where the device reads the host's memory the elements stay in the mapped file, if they are there as they are. */
 static tsr_status load_weight(llm_model *m, const llm_weight *x, tsr_buffer **out) {
   uint64_t n = 0;
-  const void *mapped = x->tensor->block ? NULL : weights_data(m->w, x->tensor);
+  const void *mapped = x->tensor->block && !x->blocks ? NULL : weights_data(m->w, x->tensor);
   (void)weights_count(&x->tensor->shape, &n); /* it was checked when the file was read */
-  const size_t bytes = (size_t)n * tsr_dtype_size(x->dtype);
-  const bool host = !strcmp(tsr_device_get_info(m->dev)->backend, "cpu");
+  const size_t bytes = x->blocks ? (size_t)x->tensor->bytes : (size_t)n * tsr_dtype_size(x->dtype);
+  const bool host = is_host(m);
   if (mapped && host && !((uintptr_t)mapped % 16)) return tsr_buffer_import(m->dev, mapped, bytes, out);
   TSR_TRY(tsr_buffer_create(m->dev, bytes, host ? TSR_MEMORY_HOST : TSR_MEMORY_DEVICE, out));
   if (mapped) return tsr_buffer_write(*out, 0, mapped, bytes);
@@ -151,11 +153,12 @@ tsr_status llm_model_begin(llm_model *m, int64_t most) {
 }
 
 static tsr_status compile(llm_model *m, int size) {
+  const llm_sizes n = {.tokens = sizes[size], .cache = m->cache, .blocks = is_host(m)};
   llm_graph g;
   if (m->programs[size]) return NULL;
   arena scratch;
   arena_init(&scratch, NULL);
-  tsr_status st = llm_graph_build(m->ctx, &m->p, &scratch, sizes[size], m->cache, &g);
+  tsr_status st = llm_graph_build(m->ctx, &m->p, &scratch, &n, &g);
   if (!st) st = load_weights(m, &g);
   if (!st) st = tsr_program_compile(m->dev, g.g, NULL, &m->programs[size]);
   tsr_graph_destroy(&g.g);

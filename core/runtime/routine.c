@@ -16,6 +16,8 @@ static const routine_row rows[] = {
     {"cumprod", {"exclusive", "reverse"}, routine_cumprod, .numbers = {"axis"}},
     {"sort", {"descending"}, routine_sort, .numbers = {"axis"}},
     {"topk", {"largest"}, routine_topk, .numbers = {"axis"}},
+    {"dequantize", {NULL}, routine_dequantize, {"format"}},
+    {"block_matmul", {NULL}, routine_block_matmul, {"format", "activations"}},
 };
 
 static const routine_row *find(const char *name) {
@@ -89,7 +91,8 @@ tsr_status routine_bind(tsr_program *p, const ir_op *call, routine_call **out) {
   const routine_row *row = find(name);
   const graph_row *known = graph_row_named(name);
   if (!row || !known)
-    return ir_error(call, "cholesky, cumprod, cumsum, qr, recurrence, sort, svd, topk, tri_solve", "no routine \"%s\"", name);
+    return ir_error(call, "block_matmul, cholesky, cumprod, cumsum, dequantize, qr, recurrence, sort, svd, topk, tri_solve",
+                    "no routine \"%s\"", name);
   char full[64] = "tessera.graph.";
   const ir_opdef *def = ir_find_op(strcat(full, row->name));
   const int n = call->n_operands - def->n_results;

@@ -48,6 +48,9 @@ tsr_status routine_topk(routine_call *c);
 /* routine_scan.c */
 tsr_status routine_cumsum(routine_call *c);
 tsr_status routine_cumprod(routine_call *c);
+/* routine_blocks.c */
+tsr_status routine_dequantize(routine_call *c);
+tsr_status routine_block_matmul(routine_call *c);
 /* routine_recurrence.c */
 tsr_status routine_recurrence(routine_call *c);
 #endif

@@ -50,6 +50,8 @@ static void axes_carry_reduce_or_are_gathered(void **state) {
       {"%a: tensor<6x4xf32>", "global_norm(%a)", "f32", 0, "ww"},
       {"%a: tensor<2x4x4xf32>, %b: tensor<2x4x3xf32>", "tri_solve(%a, %b)", "2x4x3xf32", 0, "0ww"},
       {"%a: tensor<2x4x4xf32>, %b: tensor<2x4x3xf32>", "tri_solve(%a, %b) {upper = true}", "2x4x3xf32", 1, "0w2"},
+      {"%a: tensor<4x64xf32>, %b: tensor<6x40xui8>", "block_matmul(%a, %b) {format = \"q4_1\"}", "4x6xf32", 0, "ww"},
+      {"%a: tensor<6x40xui8>", "dequantize(%a) {format = \"q4_1\"}", "6x64xf32", 0, "ww"},
       {"%a: tensor<2x5x4x4xf32>", "cholesky(%a)", "2x5x4x4xf32", 0, "01ww"},
       {"%a: tensor<2x12x2x3xf32>", "depth_to_space(%a) {block = 2}", "2x3x4x6xf32", 0, "0www"},
       {"%a: tensor<2x12x6x6xf32>", "max_pool(%a) {kernel = [2, 2], strides = [2, 2]}", "2x12x3x3xf32", 0, "01ww"},

@@ -1,7 +1,7 @@
 /* Block formats by two other routes than the code's: blocks are put together bit by bit from lists of bit positions
  * and compared with what was put in; and sums over pseudo-random blocks are those of gguf-py 0.19 (its NumPy
  * functions), recorded here. All scales are powers of two or small integers, so that every value is exact. */
-#include "core/import/block_format.h"
+#include "core/base/block_format.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/block_product.h"
 #include "core/ir/scalar_ops.h"
 
 #ifdef __cplusplus
@@ -376,6 +377,8 @@ typedef struct cpuk_table {
   const cpuk_rows *rows;
   const cpuk_dft *dft;
   const cpuk_gemm *gemm[CPUK_N_GEMM]; /* all non-NULL */
+  /* Products with matrices in block formats; false where it has none for the format. NULL: for no format. */
+  bool (*block_product)(const block_product *p);
   /* Once per thread before, and once after, a run of gemm calls: AMX loads and releases its tile configuration;
    * elsewhere they do nothing. Cheap (tens of ns), so a worker may bracket each launch. A table's other functions may
    * be called in between. */

@@ -145,6 +145,8 @@ typedef enum graph_code {
   G_BARRIER,
   G_SHARD_SLICE,
   G_SHARD_MASK,
+  G_DEQUANTIZE,
+  G_BLOCK_MATMUL,
   G_N_CODES
 } graph_code;
 

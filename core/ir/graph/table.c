@@ -18,7 +18,7 @@ const ir_opdef *graph_ops(size_t i) {
                                               &graph_dft_ops, &graph_compose_spectral_ops,
                                               &graph_compose_spectral_conv_ops, &graph_recurrent_ops,
                                               &graph_patches_ops, &graph_conv_ops, &graph_compose_cache_ops,
-                                              &graph_control_ops, &graph_collective_ops};
+                                              &graph_control_ops, &graph_collective_ops, &graph_blocks_ops};
   for (size_t g = 0; g < sizeof groups / sizeof *groups; i -= groups[g++]->n)
     if (i < groups[g]->n) return &groups[g]->rows[i];
   return NULL;

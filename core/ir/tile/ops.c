@@ -41,7 +41,7 @@ static const ir_opdef rows[] = {
      .attrs = ATTRS({"callee", IR_A_STR, true, NULL, "name under which the op was registered"}), .verify = tile_verify_custom,
      .help = "Calls an op that the application registered; it writes the last operand. Further attributes are the op's own. Becomes a launch where the op has a source for the device, else its CPU kernel runs."},
     {NAME("routine"), .code = T_ROUTINE, PLACE_IN_PROGRAM, .min_operands = 1, .max_operands = IR_VARIADIC, .flags = IR_ANY_ATTRS, .operands_doc = "inputs..., results...",
-     .attrs = ATTRS({"callee", IR_A_STR, true, NULL, "name of the op of Graph IR: cholesky, cumprod, cumsum, qr, recurrence, sort, svd, topk, tri_solve"}), .verify = tile_verify_custom,
+     .attrs = ATTRS({"callee", IR_A_STR, true, NULL, "name of the op of Graph IR: block_matmul, cholesky, cumprod, cumsum, dequantize, qr, recurrence, sort, svd, topk, tri_solve"}), .verify = tile_verify_custom,
      .help = "Calls a routine of the library on the host's cores, with copies to and from the host where the device is another one. The last operands, buffers, are written: as many as the op of Graph IR has results, whose operands and attributes are this one's."},
     {NAME("control"), .code = T_CONTROL, PLACE_IN_PROGRAM, .min_operands = 0, .max_operands = IR_VARIADIC, .operands_doc = "operands..., results...",
      .attrs = ATTRS({"kind", IR_A_STR, true, NULL, "if or while"}, {"first", IR_A_STR, true, NULL, "program of the condition, or of the first region; \"\": always true"},

@@ -288,6 +288,24 @@ ir_value *rule_transpose_into_matmul(rewrite *r) {
                       g.transpose_b != sb);
 }
 
+/* Of the plain product alone: x in f32, and in the order that the kernels take. */
+ir_value *rule_fuse_dequantize(rewrite *r) {
+  if (!graph_is_kind(r->op, GRAPH_CONTRACTION) || !graph_is(r->op->operands[1]->def, G_DEQUANTIZE)) return NULL;
+  const graph_contract g = graph_contract_get(r->op);
+  ir_value *x = r->op->operands[0], *w = r->op->operands[1]->def->operands[0];
+  if (!g.transpose_b || g.transpose_a || w->type->rank != 2)
+    r->why = "the matrix is not the second operand, transposed";
+  else if (x->type->dtype != TSR_F32 || result(r)->type->dtype != TSR_F32 || g.accum != TSR_F32)
+    r->why = "the product is not of f32";
+  else if (ir_get_attr(r->op, "tile_shape")) r->why = "a tile was asked for";
+  if (r->why) return NULL;
+  ir_op *n = ir_op_new(&r->b, graph_def(G_BLOCK_MATMUL), 2, (ir_value *[]){x, w}, 1, &result(r)->type, 0);
+  const char *format = ir_get_str(r->op->operands[1]->def, "format", "");
+  if (n && ir_set_attr(n, "format", ir_attr_str(r->b.m, format))) return n->results[0];
+  r->b.failed = true;
+  return NULL;
+}
+
 ir_value *rule_transpose_of_matmul(rewrite *r) {
   if (!swaps_last(r->op)) return NULL;
   ir_value *p = r->op->operands[0];

@@ -32,6 +32,7 @@ typedef ir_value *(*rewrite_fn)(rewrite *r);
   X(constant_fold, 0, "ops on small constants are evaluated")                                            \
   X(transpose_into_matmul, 0, "a swap of an operand's last two dimensions -> transpose_a, transpose_b")  \
   X(transpose_of_matmul, 0, "the transpose of a product -> the product of the transposes")               \
+  X(fuse_dequantize, 0, "the product with a dequantized matrix, transposed -> block_matmul")              \
   X(recognize_relu, 0, "max(x, 0) -> relu")                                                              \
   X(recognize_rsqrt, 1, "1 / sqrt(x) -> rsqrt")                                                          \
   X(recognize_sigmoid, 1, "1 / (1 + exp(-x)) -> sigmoid")                                                \

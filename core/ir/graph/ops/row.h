@@ -21,7 +21,8 @@ extern const graph_group graph_program_ops, graph_contraction_ops, graph_pointwi
     graph_compose_order_ops, graph_compose_moe_ops, graph_spectral_ops, graph_dft_ops,
     graph_compose_spectral_ops, graph_recurrent_ops, graph_patches_ops, graph_conv_ops, graph_compose_cache_ops,
     graph_compose_grid_ops, graph_compose_spectral_conv_ops, graph_control_ops,
-    graph_collective_ops;
+    graph_collective_ops,
+    graph_blocks_ops;
 
 #define A_END {NULL, IR_A_UNIT, false, NULL, NULL}
 #define ATTRS(...) (const ir_attr_def[]){__VA_ARGS__, A_END}
