@@ -40,7 +40,7 @@ static bool option(const dist_problem *p, const ir_type *t, int64_t code, dist_s
   for (int a = 0; a < p->mesh.n; a++, code /= t->rank + 1) {
     const int d = (int)(code % (t->rank + 1)) - 1;
     if (d < 0) continue;
-    if (p->mesh.size[a] == 1) return false;
+    if (p->mesh.size[a] == 1 || p->rules.spared >> a & 1) return false;
     out->dim[d] |= (uint8_t)(1u << a);
   }
   return dist_spec_uneven(&p->mesh, out, t->dims) < 0 && ir_type_count(t) > 0;

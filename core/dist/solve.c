@@ -106,13 +106,26 @@ static dist_spec settled_spec(const dist_problem *p, const ir_value *v, const di
 
 static bool is_cut(const dist_spec *s, int dim, int axis) { return dim >= 0 && s->dim[dim] >> axis & 1; }
 
-/* May the class be cut by this axis: is an operand cut so already, or are there partial sums to scatter? */
+/* Is an operand cut along a dimension that op needs whole? */
+static bool needs_whole(const dist_node *n, int operand, const dist_spec *s, int axis) {
+  for (int d = 0; d < s->rank; d++) {
+    if (!(s->dim[d] >> axis & 1)) continue;
+    for (int c = 0; c < n->n_classes; c++)
+      if (n->classes[c].dim[operand] == d) return false;
+    return true;
+  }
+  return false;
+}
+
+/* May the class be cut by this axis: is an operand cut so already, or along a dimension that must be whole so that it
+ * moves anyway, or are there partial sums to scatter? */
 static bool may_pick(const dist_problem *p, const dist_node *n, const dist_class *c, int axis) {
   bool cut = false;
   if (c->result < 0 && c->rounds && p->rules.keep_order) return false;
   for (int i = 0; i < n->op->n_operands; i++) {
     const dist_spec *s = &dist_value_of(p, n->op->operands[i])->spec;
     cut |= is_cut(s, c->dim[i], axis) || (c->dim[i] >= 0 && s->partial >> axis & 1 && c->result >= 0);
+    cut |= c->dim[i] >= 0 && c->result >= 0 && needs_whole(n, i, s, axis);
   }
   return cut;
 }
@@ -222,7 +235,9 @@ static void try_axis(dist_problem *p, const dist_node *n, int axis, choice *now,
   }
   for (int k = DIST_LINEAR; k < n->n_classes; k++) {
     if (k == DIST_LINEAR && !may_be_linear(p, n, axis)) continue;
-    if (k >= 0 && (p->mesh.size[axis] == 1 || n->whole || !may_pick(p, n, &n->classes[k], axis))) continue;
+    if (k >= 0 &&
+        (p->mesh.size[axis] == 1 || p->rules.spared >> axis & 1 || n->whole || !may_pick(p, n, &n->classes[k], axis)))
+      continue;
     now->pick[axis] = (int8_t)k;
     try_axis(p, n, axis + 1, now, best);
   }
@@ -310,6 +325,8 @@ tsr_status dist_solve(dist_problem *p, const dist_spec *args) {
   for (int i = 0; i < p->n_args; i++) {
     if (args) p->values[i].spec = args[i];
     else if (p->values[i].wanted) TSR_TRY(given(p, &p->values[i], &p->values[i].spec));
+    if (dist_spec_cuts(&p->values[i].spec) & p->rules.spared)
+      return BAD(p->values[i].v->name ? p->values[i].v->name : "input", NULL, "an axis that cuts it is the pipeline's");
     if (p->values[i].spec.partial)
       return BAD(p->values[i].v->name ? p->values[i].v->name : "input", "an op's result may be",
                  "an input can't be partial");

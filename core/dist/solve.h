@@ -14,6 +14,7 @@ enum { DIST_ALTS = 4, DIST_WHOLE = -1, DIST_LINEAR = -2 };
 typedef struct dist_rules {
   bool refuse_uneven; /* else uneven dimensions are padded */
   bool keep_order;    /* sums of floats aren't split: the result has the bits of one device */
+  uint32_t spared;    /* axes that cut nothing: a pipeline's */
 } dist_rules;
 
 typedef struct dist_value {

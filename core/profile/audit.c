@@ -130,33 +130,44 @@ static void policy(const audit_program *p, audit_row *row) {
   if (row->verdict) found(row, "%.64s", p->policy);
 }
 
+typedef struct audit_point {
+  const char *point;
+  kernel_check kernel;
+  void (*program)(const audit_program *p, audit_row *row);
+} audit_point;
+
+enum { SHARDING = 5, OVERLAP };
+static const audit_point points[AUDIT_ROWS] = {
+    {"Check occupancy (>= 50%)", occupancy, NULL},
+    {"Avoid register spills", spills, NULL},
+    {"Ensure memory coalescing", coalescing, NULL},
+    {"Enable async copy + multi-stage pipeline", pipeline, NULL},
+    {"Use autotuner with persistent cache", NULL, autotuner},
+    [SHARDING] = {"Shard tensors explicitly across mesh axes", NULL, sharding},
+    [OVERLAP] = {"Overlap communication with compute", NULL, overlap},
+    {"Apply mixed precision (BF16/FP8) with FP32 accumulation", NULL, precision},
+    {"Select numerics policy", NULL, policy},
+    {"Align accesses to 128 bits", alignment, NULL},
+    {"Avoid bank conflicts", padding, NULL},
+    {"Registers per thread within the guide", registers, NULL},
+    {"Shared memory per block within the guide", shared, NULL},
+    {"Align tile shapes with the matrix instructions", tiles, NULL},
+};
+
+static void run_point(const audit_program *p, const audit_point *x, audit_row *out) {
+  *out = (audit_row){.point = x->point, .kernel = "", .hint = ""};
+  if (x->kernel) worst(p, x->kernel, out);
+  else x->program(p, out);
+  if (!out->kernel) out->kernel = "";
+}
+
 void audit_run(const audit_program *p, audit_row out[AUDIT_ROWS]) {
-  static const struct {
-    const char *point;
-    kernel_check kernel;
-    void (*program)(const audit_program *p, audit_row *row);
-  } points[AUDIT_ROWS] = {
-      {"Check occupancy (>= 50%)", occupancy, NULL},
-      {"Avoid register spills", spills, NULL},
-      {"Ensure memory coalescing", coalescing, NULL},
-      {"Enable async copy + multi-stage pipeline", pipeline, NULL},
-      {"Use autotuner with persistent cache", NULL, autotuner},
-      {"Shard tensors explicitly across mesh axes", NULL, sharding},
-      {"Overlap communication with compute", NULL, overlap},
-      {"Apply mixed precision (BF16/FP8) with FP32 accumulation", NULL, precision},
-      {"Select numerics policy", NULL, policy},
-      {"Align accesses to 128 bits", alignment, NULL},
-      {"Avoid bank conflicts", padding, NULL},
-      {"Registers per thread within the guide", registers, NULL},
-      {"Shared memory per block within the guide", shared, NULL},
-      {"Align tile shapes with the matrix instructions", tiles, NULL},
-  };
-  for (int i = 0; i < AUDIT_ROWS; i++) {
-    out[i] = (audit_row){.point = points[i].point, .kernel = "", .hint = ""};
-    if (points[i].kernel) worst(p, points[i].kernel, &out[i]);
-    else points[i].program(p, &out[i]);
-    if (!out[i].kernel) out[i].kernel = "";
-  }
+  for (int i = 0; i < AUDIT_ROWS; i++) run_point(p, &points[i], &out[i]);
+}
+
+void audit_distribution(const audit_program *p, audit_row out[AUDIT_DISTRIBUTION]) {
+  run_point(p, &points[SHARDING], &out[0]);
+  run_point(p, &points[OVERLAP], &out[1]);
 }
 
 int audit_failed(const audit_row rows[AUDIT_ROWS]) {
@@ -165,14 +176,15 @@ int audit_failed(const audit_row rows[AUDIT_ROWS]) {
   return n;
 }
 
+void audit_row_text(const audit_row *r, strb *out) {
+  strb_printf(out, "%-8s %-56s %s", verdict_name(r->verdict), r->point, r->found[0] ? r->found : "n/a");
+  if (r->verdict != VERDICT_PASS && r->kernel[0]) strb_printf(out, "  [%s]", r->kernel);
+  if (r->hint[0]) strb_printf(out, "  -> %s", r->hint);
+  strb_putc(out, '\n');
+}
+
 void audit_text(const audit_row rows[AUDIT_ROWS], strb *out) {
-  for (int i = 0; i < AUDIT_ROWS; i++) {
-    const audit_row *r = &rows[i];
-    strb_printf(out, "%-8s %-56s %s", verdict_name(r->verdict), r->point, r->found[0] ? r->found : "n/a");
-    if (r->verdict != VERDICT_PASS && r->kernel[0]) strb_printf(out, "  [%s]", r->kernel);
-    if (r->hint[0]) strb_printf(out, "  -> %s", r->hint);
-    strb_putc(out, '\n');
-  }
+  for (int i = 0; i < AUDIT_ROWS; i++) audit_row_text(&rows[i], out);
 }
 
 void audit_json(const audit_row rows[AUDIT_ROWS], strb *out) {

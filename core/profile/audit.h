@@ -48,6 +48,10 @@ typedef struct audit_row {
 /* The nine points of the checklist, then alignment, padding, registers, shared memory and tile shapes. A point about
  * kernels is the worst of all kernels. */
 void audit_run(const audit_program *p, audit_row out[AUDIT_ROWS]);
+/* The two points about distribution alone, of a program of a mesh. */
+enum { AUDIT_DISTRIBUTION = 2 };
+void audit_distribution(const audit_program *p, audit_row out[AUDIT_DISTRIBUTION]);
+void audit_row_text(const audit_row *r, strb *out);
 /* Number of failed points. */
 int audit_failed(const audit_row rows[AUDIT_ROWS]);
 void audit_text(const audit_row rows[AUDIT_ROWS], strb *out);

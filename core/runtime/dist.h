@@ -79,6 +79,7 @@ struct tsr_dist_program {
   dist_timing *timing; /* by step, of rank 0 */
   int *collective_of;  /* by step: its first collective */
   int n_collectives;
+  int n_implicit; /* inputs that don't say how they lie on the mesh */
   bool ran, broken;
 };
 

@@ -97,6 +97,7 @@ static tsr_status make_rank_program(tsr_dist_program *p, const tsr_graph *g) {
   TSR_GOTO(graph_expand_module(m, &passes));
   func = graph_find_func(m, ir_get_str(g->func, "sym_name", NULL));
   const bool sharded = dist_has_shards(func);
+  for (int i = 0; i < func->regions[0]->n_args; i++) p->n_implicit += sharded && !func->regions[0]->args[i]->shard;
   if (!sharded && has_collectives(func)) st = take_rank_program(p, &m, func);
   else if (!sharded && p->mesh->m.ranks > 1)
     st = RT_BAD(p->mesh->ctx, fn, how_to_shard, "%lld ranks, and nothing says how the graph's inputs lie on them",

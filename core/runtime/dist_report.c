@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "core/profile/audit.h"
 #include "core/runtime/dist.h"
 
 int tsr_dist_program_n_inputs(const tsr_dist_program *p) { return p ? p->rank.n_inputs : 0; }
@@ -131,6 +132,30 @@ tsr_status tsr_dist_program_profile(const tsr_dist_program *p, char **text) {
   }
   strb_printf(&b, "%d collectives of a rank, %.1f us, %.0f %% of it beside computing\n", p->n_collectives, comm,
               comm > 0 ? 100 * hidden / comm : 0);
+  return rt_text(p->mesh->ctx, &b, text);
+}
+
+tsr_status tsr_dist_program_check(const tsr_dist_program *p, char **text, int *n_failed) {
+  RT_OUT("dist_program_check", text);
+  RT_NEED("dist_program_check", "p", p);
+  audit_program facts = {
+      .n_devices = (int)p->mesh->m.ranks, .implicit_shards = p->n_implicit, .comm_ns = -1, .overlapped_ns = -1};
+  if (p->ran) facts.comm_ns = facts.overlapped_ns = 0;
+  for (int i = 0; i < p->schedule.n_steps && p->ran; i++) {
+    if (p->schedule.steps[i].kind != DIST_COMM) continue;
+    facts.comm_ns += 1e3 * (p->timing[i].to - p->timing[i].from);
+    facts.overlapped_ns += 1e3 * overlap_of(p, i);
+  }
+  audit_row rows[AUDIT_DISTRIBUTION];
+  strb b;
+  int failed = 0;
+  strb_init(&b, &p->mesh->ctx->al);
+  audit_distribution(&facts, rows);
+  for (int i = 0; i < AUDIT_DISTRIBUTION; i++) {
+    audit_row_text(&rows[i], &b);
+    failed += rows[i].verdict == VERDICT_FAIL;
+  }
+  if (n_failed) *n_failed = failed;
   return rt_text(p->mesh->ctx, &b, text);
 }
 

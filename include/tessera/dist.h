@@ -137,6 +137,10 @@ TSR_API tsr_dist_collective tsr_dist_program_collective(const tsr_dist_program *
 /* Rows of the last run, "AllReduce[dp]  latency=15µs  bandwidth=1.6TB/s", and the share of the collectives' time that
  * computing went on. TSR_INVALID_ARGUMENT before the first run. */
 TSR_API TSR_MUST_USE tsr_status tsr_dist_program_profile(const tsr_dist_program *p, char **text);
+/* The two points of the checklist that are about distribution (docs/checklist.md), of a program on several ranks: every
+ * input says how it lies on the mesh; at least half of the collectives' time of the last run went on beside computing
+ * (not known before the first run). A line each; *n_failed, which may be NULL: how many failed. */
+TSR_API TSR_MUST_USE tsr_status tsr_dist_program_check(const tsr_dist_program *p, char **text, int *n_failed);
 /* Bytes of a rank: inputs, outputs, and what is between them. */
 TSR_API int64_t tsr_dist_program_bytes(const tsr_dist_program *p);
 

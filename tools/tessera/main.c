@@ -24,6 +24,7 @@ static const command commands[] = {
      "times operations, checks each against the reference, compares with other libraries; --milliseconds (1200) is the time spent on measuring one case: at least 7 rounds, at most four times as long; compiling, the reference and the peaks come on top", cmd_bench},
     {"bench coll", "[--op OP] [--ranks N] [--transport local|mpi] [--bytes N] [--algorithm A] [--dtype T] [--any-order] [--milliseconds N] [--json]", "checks and times collectives between ranks of this process or, under mpirun, between processes; algbw and busbw as nccl-tests has them", NULL},
     {"plan", "coll --op OP --topology NAME|FILE --ranks N --bytes N [--algorithm A] [--json]", "which algorithm a collective should use on a machine, how long it takes and why no other; nothing runs", cmd_plan, plan_help},
+    {"plan", "FILE|MODEL --mesh tp=8,pp=3,dp=3 [--topology NAME|FILE] [--search] [--ranks N] [--schedule S] [--microbatches M] [--chunks V] [--batch B] [--zero Z] [--json] [--html F] [--trace F]", "what a program with shards, or a training step of a transformer, takes on a mesh: shards, collectives, pipeline, memory of a rank", NULL, NULL},
     {"tune", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--device ID] [--strategy hybrid|grid|random|model-only] [--samples N] [--policy P] [--cache NAME] [--knobs m,n,..] [--again] [--seed N] [--profile F] [--json] [--space|--explain [--candidate tile=MxNxK,warps=W,..]|--record F]",
      "finds the fastest schedule of each kernel and remembers it", cmd_tune},
     {"cache", "list|show|export|import|merge|verify|clear [FILE|MATCH] [--dir D] [--name N] [--replace] [--json]", "the tuning cache", cmd_cache},
@@ -83,7 +84,8 @@ static int run(int argc, char **argv) {
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
     if (commands[i].run && !strcmp(argv[1], commands[i].name)) {
       if (argc != 3 || strcmp(argv[2], "--help")) return commands[i].run(argc - 1, argv + 1);
-      print_command(stdout, &commands[i]);
+      for (size_t k = i; k < sizeof commands / sizeof *commands; k++)
+        if (!strcmp(commands[k].name, commands[i].name)) print_command(stdout, &commands[k]);
       if (commands[i].more_help) commands[i].more_help(stdout);
       return EXIT_OK;
     }

@@ -1,0 +1,111 @@
+/* tests/cli/test_plan.c - `tessera plan FILE|MODEL`: what scripts read, pages and traces, searches, and arguments that
+ * nobody should get away with. */
+#include "tests/cli/cli_run.h"
+
+static const char program[] =
+    "\"builtin.module\"() ({\n\"tessera.graph.func\"() ({\n"
+    "^bb0(%x: tensor<64x32xf32, {shard = [\"dp\", \"*\"]}>, %w: tensor<32x48xf32, {shard = [\"*\", \"tp\"]}>, "
+    "%v: tensor<48x32xf32, {shard = [\"tp\", \"*\"]}>):\n"
+    "%h = \"tessera.graph.matmul\"(%x, %w)\n%g = \"tessera.graph.gelu\"(%h)\n%y = \"tessera.graph.matmul\"(%g, %v)\n"
+    "\"tessera.graph.return\"(%y) : (tensor<64x32xf32>) -> ()\n}) {sym_name = \"main\"} : () -> ()\n}) : () -> ()\n";
+static const char whole[] =
+    "\"tessera.graph.func\"() ({\n^bb0(%x: tensor<64x32xf32>):\n%y = \"tessera.graph.exp\"(%x)\n"
+    "\"tessera.graph.return\"(%y) : (tensor<64x32xf32>) -> ()\n}) : () -> ()\n";
+static const char lab[] = "{\"name\": \"lab\", \"levels\": [{\"name\": \"bus\", \"ranks\": 16, \"latency_us\": 1, "
+                          "\"gbytes_per_s\": 10}], \"device\": {\"name\": \"toy\", \"tflops_16\": 1, \"tflops_32\": 1, "
+                          "\"memory_gbytes_per_s\": 100, \"memory_gbytes\": 1}}";
+
+static const struct {
+  const char *args, *says;
+} refused[] = {
+    {"plan banana", "a program needs --mesh"},
+    {"plan banana --mesh tp=2", "banana"},
+    {"plan program.mlir", "a program needs --mesh"},
+    {"plan program.mlir --mesh tp=0", "size of an axis"},
+    {"plan program.mlir --mesh tp=2,tp=2", "there twice"},
+    {"plan program.mlir --mesh dp=2", "no axis \"tp\""},
+    {"plan program.mlir --mesh tp=2,dp=2 --ranks 8", "make 4 ranks, there are 8"},
+    {"plan program.mlir --mesh tp=2,dp=2 --topology moon", "no topology \"moon\""},
+    {"plan program.mlir --mesh tp=2,dp=2 --topology bad.json", "bad.json:1:"},
+    {"plan program.mlir --mesh tp=2,dp=2,pp=2 --schedule dual", "no schedule \"dual\""},
+    {"plan program.mlir --mesh tp=2,dp=2,pp=4 --schedule interleaved --microbatches 6", "no multiple of 4 stages"},
+    {"plan program.mlir --mesh tp=2,dp=2 --bytes 3", "are of plan coll"},
+    {"plan program.mlir --mesh tp=2,dp=2 --html /none/page.html", "/none/page.html"},
+    {"plan bad.json --mesh tp=2", "bad.json:1:"},
+    {"plan coll --mesh tp=2", "tessera plan FILE|MODEL"},
+    {"plan gpt3_175b", "a model needs --mesh"},
+    {"plan gpt3_175b --search", "a model needs --mesh"},
+    {"plan gpt3_175b --mesh tp=7", "multiples of tp"},
+    {"plan gpt3_175b --mesh pp=7", "layers must be a multiple"},
+    {"plan gpt3_175b --mesh ep=2", "another axis"},
+    {"plan gpt3_175b --mesh dp=3 --batch 4", "multiple of dp"},
+    {"plan gpt3_175b --mesh dp=3 --zero 4", "--zero 4 is not 0 to 3"},
+    {"plan gpt3_175b --mesh pp=2 --chunks 2", "--chunks is for --schedule interleaved"},
+    {"plan gpt3_175b --search --ranks 16385", "--ranks 16385 is not 1 to 16384"},
+    {"plan layers=3,width=5 --mesh tp=1", "a model has layers"},
+    {"plan layers=3,colour=5 --mesh tp=1", "no list of its dimensions"},
+};
+
+static void expect(cli *c, const char *args, int want, const char *says) {
+  int rc = cli_run(c, args);
+  c->n++;
+  if (rc == want && strstr(c->said, says)) return;
+  c->wrong++;
+  printf("%s: exit status %d, expected %d and \"%s\", got:\n%s\n", args, rc, want, says, c->said);
+}
+
+static void check_file(cli *c, const char *name, const char *says) {
+  char path[256], text[65536];
+  cli_path(c, name, path, sizeof path);
+  FILE *f = fopen(path, "rb");
+  const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+  text[n] = 0;
+  if (f) fclose(f);
+  c->n++;
+  if (!strstr(text, says)) c->wrong++, printf("%s doesn't have %s\n", name, says);
+}
+
+int main(void) {
+  static const char *const keys[] = {"program",   "topology", "mesh",       "shards", "collectives",
+                                     "algorithm", "step_us",  "exposed_us", "bubble", "peak_bytes",
+                                     "levels",    "source",   "device",     NULL};
+  static const char *const model_keys[] = {"model",      "parameters", "tried",      "plans",  "step_us",
+                                           "idle_share", "overhead",   "exposed_us", "memory", "peak_bytes",
+                                           "fits",       "mfu",        "source",     NULL};
+  cli c;
+  if (!cli_begin(&c)) return 77;
+  cli_write(&c, "program.mlir", program, sizeof program - 1);
+  cli_write(&c, "whole.mlir", whole, sizeof whole - 1);
+  cli_write(&c, "lab.json", lab, sizeof lab - 1);
+  cli_write(&c, "bad.json", "{\"levels\": [", 12);
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+    cli_refused(&c, refused[i].args, refused[i].args, refused[i].says);
+  expect(&c, "plan program.mlir --mesh tp=4,dp=2 --topology infiniband", 0, "reduce_scatter[tp] 4096 bytes");
+  expect(&c, "plan program.mlir --mesh tp=4,dp=2 --topology lab.json", 0, "toy: 1 TFLOP/s");
+  expect(&c, "plan program.mlir --mesh tp=4,dp=2 --topology lab.json --json", 0, "{");
+  for (int i = 0; keys[i]; i++)
+    if (!strstr(c.said, keys[i])) c.wrong++, printf("no key %s in %s\n", keys[i], c.said);
+  expect(&c, "plan whole.mlir --mesh dp=8 --topology h100x8", 0, "x: dp,*");
+  expect(&c, "plan whole.mlir --mesh tp,dp --ranks 16384 --topology infiniband", 0, "16384 ranks");
+  expect(&c, "plan gpt3_175b --mesh tp=8,pp=3,dp=3 --topology nvl72 --json", 0, "{");
+  for (int i = 0; model_keys[i]; i++)
+    if (!strstr(c.said, model_keys[i])) c.wrong++, printf("no key %s in %s\n", model_keys[i], c.said);
+  expect(&c, "plan gpt3_175b --mesh tp=8,pp=4,dp=2 --microbatches 8 --topology infiniband", 0, "idle ");
+  expect(&c, "plan gpt3_175b --mesh tp=8,pp=8 --microbatches 4 --topology infiniband", 0,
+         "4 microbatches for 8 stages");
+  expect(&c, "plan gpt3_175b --search --ranks 1024 --batch 1024 --topology infiniband", 0, "ways tried");
+  expect(&c, "plan llama3_8b --mesh dp=8 --zero 3 --topology h100x8", 0, "memory of a rank: weights 2.0");
+  expect(&c, "plan layers=4,width=64,heads=4,hidden=256,vocab=256,tokens=64 --mesh tp=2,dp=2", 0, "inproc");
+  expect(&c, "plan program.mlir --mesh tp=2,dp=2,pp=2 --html page.html --trace trace.json", 0,
+         "pipeline: 1f1b, 2 stages, 4 microbatches");
+  check_file(&c, "page.html", "backward of microbatch 3");
+  check_file(&c, "trace.json", "\"name\": \"forward of microbatch 0\", \"cat\": \"forward\"");
+  expect(&c, "plan program.mlir --mesh tp=2,dp=2 --html page.html --trace trace.json", 0, "a rank:");
+  check_file(&c, "page.html", "reduce_scatter");
+  check_file(&c, "trace.json", "\"cat\": \"comm\"");
+  expect(&c, "plan --help", 0, "--mesh tp=8,pp=3,dp=3");
+  printf("%d calls, %d wrong\n", c.n, c.wrong);
+  char remove[128];
+  snprintf(remove, sizeof remove, "rm -rf %s", c.dir);
+  return system(remove) != 0 || c.wrong != 0;
+}

@@ -1,0 +1,217 @@
+/* tools/tessera/plan_program.c - `tessera plan FILE`: a graph in IR text cut up for a mesh, by its shards or by search;
+ * what its steps take on a machine that need not be here; with an axis pp, as stages of a pipeline. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/dist/estimate.h"
+#include "core/dist/search.h"
+#include "core/ir/graph/expand.h"
+#include "tools/tessera/plan.h"
+
+typedef struct planned {
+  ir_module *m;
+  dist_problem problem;
+  bool has_problem, searched;
+  dist_found found;
+  dist_program program;
+  dist_schedule schedule;
+  dist_estimate estimate;
+  dist_machine machine;
+  dist_mesh mesh;
+  arena arena;
+  int64_t stages;
+  dist_training training;
+  dist_pipelined pipeline;
+} planned;
+
+/* Ops with a kernel of their own stay. */
+static bool keep(void *user, const ir_op *op) {
+  return graph_is_kind(op, GRAPH_ROUTINE) || (graph_is_kind(op, GRAPH_ATTENTION) && !graph_attention_refusal(op));
+}
+
+static tsr_status read_graph(const plan_request *q, planned *p, ir_op **func, const char *text, size_t n) {
+  TSR_TRY(ir_parse(NULL, text, n, q->what, &p->m));
+  if (!(*func = graph_find_func(p->m, NULL)))
+    return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("plan", NULL, NULL), "%s has no tessera.graph.func", q->what);
+  for (int i = 0; i < (*func)->regions[0]->n_args; i++)
+    if (ir_type_count((*func)->regions[0]->args[i]->type) < 0)
+      return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("plan", NULL, NULL), "input %d has an unknown dimension", i);
+  TSR_TRY(graph_expand(*func, &(graph_expand_options){.keep = keep}));
+  return ir_verify(p->m);
+}
+
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
+
+/* The ops in order cut into stages of about the same time; forward[s] gets a stage's. What crosses a cut, at most. */
+static double cut_stages(planned *p, double *forward) {
+  const double each = p->estimate.us / (double)p->stages;
+  double at = 0, most = 0, f, bytes;
+  for (const ir_op *o = p->program.func->regions[0]->first; o->n_results; o = o->next) {
+    int64_t s = each > 0 ? (int64_t)(at / each) : 0;
+    if (s >= p->stages) s = p->stages - 1;
+    const double us = graph_is_kind(o, GRAPH_COLLECTIVE) ? dist_collective_us(&p->problem.links, o, &bytes, NULL)
+                                                         : dist_op_us(&p->problem.links, o, &f);
+    forward[s] += us;
+    at += us;
+    bytes = (double)ir_type_count(o->results[0]->type) * (double)tsr_dtype_size(o->results[0]->type->dtype);
+    if (each > 0 && (int64_t)(at / each) != s && bytes > most) most = bytes;
+  }
+  return most;
+}
+
+static tsr_status make_pipeline(planned *p) {
+  double *forward = arena_array(&p->arena, double, 2 * p->stages), *backward = forward ? forward + p->stages : NULL;
+  if (!forward) return st_oom();
+  const double sent = cut_stages(p, forward);
+  for (int64_t s = 0; s < p->stages; s++) backward[s] = 2 * forward[s];
+  const uint32_t pp = 1u << dist_mesh_axis(&p->mesh, "pp", 2);
+  const double send = dist_coll_us(&p->problem.links, COLL_SEND_RECV, pp, sent, NULL);
+  const dist_pipeline x = {
+      p->training.schedule, (int)p->stages, (int)p->training.microbatches, p->training.chunks, forward, backward, send};
+  return dist_pipeline_run(&p->arena, &x, &p->pipeline);
+}
+
+static tsr_status make_plan(const plan_request *q, planned *p, ir_op *func) {
+  const int pp = dist_mesh_axis(&p->mesh, "pp", 2);
+  const dist_rules rules = {.spared = pp < 0 ? 0 : 1u << pp};
+  p->stages = pp < 0 ? 1 : p->mesh.size[pp];
+  TSR_TRY(dist_problem_init(&p->problem, func, &p->mesh, &p->machine, &rules));
+  p->has_problem = true;
+  p->searched = q->search || !dist_has_shards(func);
+  if (p->searched) TSR_TRY(dist_search(&p->problem, &p->found));
+  TSR_TRY(dist_partition(&p->problem, p->searched ? p->found.args : NULL, NULL, &p->program));
+  TSR_TRY(dist_schedule_make(p->program.func, &(dist_schedule_options){.bucket_bytes = 25 << 20}, &p->schedule));
+  TSR_TRY(dist_estimate_make(&p->arena, &p->program, &p->schedule, &p->problem.links, &p->estimate));
+  return p->stages > 1 ? make_pipeline(p) : NULL;
+}
+
+/* ---- telling ----------------------------------------------------------------------------------------------------- */
+
+static void put_spec(const planned *p, const dist_spec *s, strb *b) {
+  b->n = 0;
+  dist_spec_print(b, &p->mesh, s);
+}
+
+static void print_collectives(planned *p, bool json) {
+  bool first = true;
+  for (int i = 0; i < p->schedule.n_steps; i++)
+    for (int k = 0; k < p->schedule.steps[i].n_ops && p->schedule.steps[i].kind == DIST_COMM; k++, first = false) {
+      const ir_op *op = p->schedule.steps[i].ops[k];
+      const char *algorithm = "none", *axes = ir_get_str(op, "axes", ""), *name = strrchr(op->def->name, '.') + 1;
+      double bytes;
+      const double us = dist_collective_us(&p->problem.links, op, &bytes, &algorithm);
+      if (json)
+        printf("%s{\"op\": \"%s\", \"axes\": \"%s\", \"bytes\": %.0f, \"us\": %.9g, \"algorithm\": \"%s\"}",
+               first ? "" : ", ", name, axes, bytes, us, algorithm);
+      else printf("  %s[%s] %.0f bytes, %.6g us by %s\n", name, axes, bytes, us, algorithm);
+    }
+  if (first && !json) printf("  none\n");
+}
+
+static double step_us(const planned *p) { return p->stages > 1 ? p->pipeline.us : p->estimate.us; }
+
+static void print_text(const plan_request *q, planned *p) {
+  const dist_estimate *e = &p->estimate;
+  const ir_block *body = p->problem.func->regions[0];
+  strb b;
+  strb_init(&b, NULL);
+  printf("%s on %s, %lld ranks\n", q->what, p->machine.links.name, (long long)p->mesh.ranks);
+  if (p->searched)
+    printf("shards found by search (%d ways tried; %.6g us with all inputs whole):\n", p->found.n_tried,
+           p->found.whole_us);
+  for (int i = 0; i < p->program.n_inputs; i++) {
+    put_spec(p, &p->program.inputs[i], &b);
+    printf("  %s: %s\n", body->args[i]->name ? body->args[i]->name : "input", strb_text(&b));
+  }
+  printf("collectives of a rank:\n");
+  print_collectives(p, false);
+  printf("a rank: %.6g us; computing %.6g us, collectives %.6g us, %.6g us of them exposed\n", e->us, e->compute_us,
+         e->comm_us, e->exposed_us);
+  if (p->stages > 1)
+    printf(
+        "pipeline: %s, %lld stages, %lld microbatches of this program (backward as twice forward): %.6g us, idle %.2f "
+        "%%, %.2f %% over ideal, %d microbatches at once\n",
+        dist_pipeline_get(p->training.schedule)->name, (long long)p->stages, (long long)p->training.microbatches,
+        p->pipeline.us, 100 * p->pipeline.idle_share, 100 * p->pipeline.overhead, p->pipeline.peak_live);
+  printf("memory of a rank: inputs %.0f + outputs %.0f + between %.0f = %.0f bytes of %.4g GB\n", e->inputs, e->outputs,
+         e->between, e->inputs + e->outputs + e->between, p->machine.device.memory_gbytes);
+  plan_print_machine(&p->machine);
+  strb_clear(&b);
+}
+
+static void print_json(const plan_request *q, planned *p) {
+  const dist_estimate *e = &p->estimate;
+  const ir_block *body = p->problem.func->regions[0];
+  strb b;
+  strb_init(&b, NULL);
+  printf("{\"program\": "), cli_json_string(stdout, q->what);
+  printf(", \"topology\": "), cli_json_string(stdout, p->machine.links.name);
+  printf(", \"mesh\": {");
+  for (int i = 0; i < p->mesh.n; i++)
+    printf("%s\"%s\": %lld", i ? ", " : "", p->mesh.name[i], (long long)p->mesh.size[i]);
+  printf("}, \"searched\": %s, \"shards\": [", p->searched ? "true" : "false");
+  for (int i = 0; i < p->program.n_inputs; i++) {
+    put_spec(p, &p->program.inputs[i], &b);
+    printf("%s{\"input\": ", i ? ", " : ""), cli_json_string(stdout, body->args[i]->name ? body->args[i]->name : "");
+    printf(", \"shard\": \"%s\"}", strb_text(&b));
+  }
+  printf("], \"collectives\": [");
+  print_collectives(p, true);
+  printf("], \"step_us\": %.9g, \"compute_us\": %.9g, \"comm_us\": %.9g, \"exposed_us\": %.9g, \"bubble\": %.9g, ",
+         step_us(p), e->compute_us, e->comm_us, e->exposed_us, p->stages > 1 ? p->pipeline.idle_share : 0);
+  printf("\"memory\": {\"inputs\": %.0f, \"outputs\": %.0f, \"between\": %.0f, \"peak_bytes\": %.0f}, ", e->inputs,
+         e->outputs, e->between, e->inputs + e->outputs + e->between);
+  plan_json_machine(&p->machine);
+  printf("}\n");
+  strb_clear(&b);
+}
+
+static int timeline(const plan_request *q, const planned *p) {
+  static const char *const kinds[] = {"compute", "comm"}, *const tasks[] = {"forward", "backward", "weights"};
+  const bool stages = p->stages > 1;
+  const int n = stages ? p->pipeline.n_tasks : p->estimate.n_events;
+  plan_bar *bars = calloc((size_t)n + 1, sizeof *bars);
+  if (!bars) return EXIT_WRONG;
+  for (int i = 0; i < n; i++) {
+    const dist_task *t = stages ? &p->pipeline.tasks[i] : NULL;
+    const dist_event *e = stages ? NULL : &p->estimate.events[i];
+    bars[i] = stages ? (plan_bar){.lane = t->stage, .kind = tasks[t->kind], .from = t->from, .to = t->to}
+                     : (plan_bar){.lane = e->stream, .kind = kinds[e->stream], .from = e->from, .to = e->to};
+    if (stages) snprintf(bars[i].label, sizeof bars[i].label, "%s of microbatch %d", tasks[t->kind], t->microbatch);
+    else
+      snprintf(bars[i].label, sizeof bars[i].label, "step %d: %s", i,
+               strrchr(p->schedule.steps[i].ops[0]->def->name, '.') + 1);
+  }
+  const plan_timeline t = {stages ? "Stages of a step" : "Streams of a rank", stages ? "stage" : "stream", bars, n,
+                           stages ? (int)p->stages : DIST_STREAMS};
+  const int rc = plan_write_timeline(q, &t);
+  free(bars);
+  return rc;
+}
+
+int plan_program(const plan_request *q) {
+  planned p = {0};
+  ir_op *func = NULL;
+  size_t n;
+  if (!q->mesh) return cli_usage("plan", "a program needs --mesh, as tp=2,dp=4");
+  char *text = cli_read_file(q->what, &n);
+  if (!text) return EXIT_USAGE;
+  arena_init(&p.arena, NULL);
+  int rc = plan_machine(q, &p.arena, &p.machine);
+  tsr_status st = rc ? NULL : dist_mesh_parse(q->mesh, q->ranks > 0 ? q->ranks : 0, &p.mesh);
+  const int pp = rc || st ? -1 : dist_mesh_axis(&p.mesh, "pp", 2);
+  if (!rc && !st) rc = plan_training(q, pp < 0 ? 1 : p.mesh.size[pp], &p.training);
+  if (!rc && !st) st = read_graph(q, &p, &func, text, n);
+  if (!rc && !st) st = make_plan(q, &p, func);
+  if (st) rc = cli_fail(st);
+  if (!rc) rc = timeline(q, &p);
+  if (!rc && q->json) print_json(q, &p);
+  else if (!rc) print_text(q, &p);
+  dist_schedule_clear(&p.schedule);
+  ir_module_destroy(&p.program.m);
+  if (p.has_problem) dist_problem_clear(&p.problem);
+  ir_module_destroy(&p.m);
+  arena_clear(&p.arena);
+  free(text);
+  return rc;
+}
