@@ -21,6 +21,7 @@ ROWS = [  # what, the name's pattern, bound, wanted
     ("a matrix instruction: wgmma of Target IR", r"\bTG_WGMMA\b", 3, 3),
 ]
 FOLDERS = ("core", "backends", "include", "tools")
+CLIENTS = ("core/llm", "core/import/onnx")  # build graphs by the names of ops, as applications do
 
 
 def places(pattern):
@@ -28,9 +29,7 @@ def places(pattern):
     for folder in FOLDERS:
         for where, _, files in os.walk(os.path.join(SOURCE, folder)):
             for f in sorted(files):
-                if where.endswith("core/llm"):
-                    continue  # builds graphs by the names of ops, as applications do
-                if not f.endswith((".c", ".h", ".cc", ".py", ".cmake", ".txt")):
+                if where.endswith(CLIENTS) or not f.endswith((".c", ".h", ".cc", ".py", ".cmake", ".txt")):
                     continue
                 path, last = os.path.join(where, f), None
                 with open(path, encoding="utf-8") as text:
