@@ -146,18 +146,27 @@ static float tf32_round(float f) {
   return float_of((u + 0xfffu + ((u >> 13) & 1)) & ~0x1fffu);
 }
 
+/* Of any alignment: constants may lie anywhere in a mapped file. */
+#define LOAD(name, T) \
+  static T load_##name(const void *p, size_t i) { \
+    T v; \
+    memcpy(&v, (const char *)p + i * sizeof v, sizeof v); \
+    return v; \
+  }
+LOAD(f64, double) LOAD(f32, float) LOAD(u16, uint16_t) LOAD(i64, int64_t) LOAD(i32, int32_t) LOAD(i16, int16_t)
+
 double dtype_load(tsr_dtype t, const void *p, size_t i) {
   switch (dtype_part(t)) {
-  case TSR_F64: return ((const double *)p)[i];
+  case TSR_F64: return load_f64(p, i);
   case TSR_F32:
-  case TSR_TF32: return ((const float *)p)[i];
-  case TSR_F16: return dtype_f16_to_f32(((const uint16_t *)p)[i]);
-  case TSR_BF16: return dtype_bf16_to_f32(((const uint16_t *)p)[i]);
+  case TSR_TF32: return load_f32(p, i);
+  case TSR_F16: return dtype_f16_to_f32(load_u16(p, i));
+  case TSR_BF16: return dtype_bf16_to_f32(load_u16(p, i));
   case TSR_F8E4M3: return dtype_f8e4m3_to_f32(((const uint8_t *)p)[i]);
   case TSR_F8E5M2: return dtype_f8e5m2_to_f32(((const uint8_t *)p)[i]);
-  case TSR_I64: return (double)((const int64_t *)p)[i];
-  case TSR_I32: return ((const int32_t *)p)[i];
-  case TSR_I16: return ((const int16_t *)p)[i];
+  case TSR_I64: return (double)load_i64(p, i);
+  case TSR_I32: return load_i32(p, i);
+  case TSR_I16: return load_i16(p, i);
   case TSR_I8: return ((const int8_t *)p)[i];
   case TSR_U8: return ((const uint8_t *)p)[i];
   case TSR_BOOL: return ((const uint8_t *)p)[i] != 0;

@@ -126,7 +126,7 @@ tsr_status onnx_tensor_elements(onnx_model *m, const onnx_tensor *t, onnx_elemen
   if (!t->elements) return NULL;
   if (!typed) {
     TSR_TRY(find_bytes(m, t, out));
-    if (!packed && (uintptr_t)out->p % size == 0) return NULL;
+    if (!packed && type != TSR_BOOL) return NULL;
   } else if ((uint64_t)(t->whole.end - t->whole.at) < t->elements / 2) {
     return wire_bad(&m->file, t->whole.at, "tensor \"%s\" has fewer numbers than its shape", t->name);
   }

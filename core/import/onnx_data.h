@@ -12,7 +12,7 @@ tsr_dtype onnx_dtype_of(int64_t type);
 int onnx_narrow_bits(const char *type);
 
 /* Where a tensor's elements are, row-major in onnx_dtype's type: `file` and `offset` where they lie in a mapped file as
- * they are, aligned as their type needs; else file is NULL and the memory the model's. */
+ * they are, at any alignment; else file is NULL and the memory the model's. */
 typedef struct onnx_elements {
   const void *p;
   size_t bytes;

@@ -81,6 +81,24 @@ ir_attr *ir_attr_dense(ir_module *m, const ir_type *t, const void *data, size_t 
   return a;
 }
 
+tsr_status ir_attr_in_file(ir_module *m, const ir_type *t, const char *path, uint64_t offset, ir_attr **out) {
+  ir_mapped *f = NULL;
+  uint64_t bytes;
+  const int64_t n = ir_type_count(t);
+  ir_attr *a = *out = attr_new(m, IR_A_DENSE);
+  if (!a) return st_oom();
+  TSR_TRY(mapped_open(&m->mapped, &m->arena, m->file, path, &f));
+  if (n < 0 || __builtin_mul_overflow((uint64_t)n, (uint64_t)tsr_dtype_size(t->dtype), &bytes) || offset > f->bytes ||
+      bytes > f->bytes - offset)
+    return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("ir", NULL, NULL),
+                   "%s has %zu bytes, the constant at %llu needs more", f->path, f->bytes, (unsigned long long)offset);
+  a->u.dense.type = t;
+  a->u.dense.data = (void *)(uintptr_t)(f->p + offset);
+  a->u.dense.bytes = (size_t)bytes;
+  a->u.dense.file = f;
+  return NULL;
+}
+
 bool ir_set_attr(ir_op *op, const char *name, ir_attr *a) {
   if (!a) return ir_lacks(op->module, op->def->name, "attribute \"%s\" has no value", name) != NULL;
   for (int i = 0; i < op->n_attrs; i++)
@@ -171,11 +189,19 @@ int ir_get_floats(const ir_op *op, const char *name, double *v, int cap) {
   return a->u.array.n;
 }
 
+static ir_attr *copy_mapped(ir_module *m, const ir_attr *a) {
+  ir_attr *c = arena_dup(&m->arena, a, sizeof *a);
+  if (!c || !mapped_share(&m->mapped, &m->arena, a->u.dense.file)) return NULL;
+  c->u.dense.type = ir_type_get(m, a->u.dense.type);
+  return c->u.dense.type ? c : NULL;
+}
+
 ir_attr *ir_attr_copy(ir_module *m, const ir_attr *a) {
   switch (a->kind) {
   case IR_A_STR: return ir_attr_str(m, a->u.s);
   case IR_A_TYPE: return ir_attr_type(m, ir_type_get(m, a->u.type));
   case IR_A_DENSE:
+    if (a->u.dense.file) return copy_mapped(m, a);
     return ir_attr_dense(m, ir_type_get(m, a->u.dense.type), a->u.dense.data, a->u.dense.bytes, a->u.dense.splat);
   case IR_A_ARRAY: {
     ir_attr *c = arena_dup(&m->arena, a, sizeof *a);
@@ -201,6 +227,8 @@ bool ir_attr_same(const ir_attr *a, const ir_attr *b) {
       if (!ir_attr_same(a->u.array.v[i], b->u.array.v[i])) return false;
     return true;
   case IR_A_DENSE:
+    if (a->u.dense.file || b->u.dense.file) /* their elements aren't read for this */
+      return ir_type_same(a->u.dense.type, b->u.dense.type) && a->u.dense.data == b->u.dense.data;
     return ir_type_same(a->u.dense.type, b->u.dense.type) && a->u.dense.splat == b->u.dense.splat &&
            a->u.dense.bytes == b->u.dense.bytes && !memcmp(a->u.dense.data, b->u.dense.data, a->u.dense.bytes);
   default: return a->u.i == b->u.i;

@@ -32,6 +32,7 @@ void ir_module_destroy(ir_module **m) {
   tsr_allocator al = (*m)->arena.al;
   tsr_status_free((*m)->refusal);
   al_free_array(&al, (*m)->types, (*m)->cap_types);
+  mapped_release(&(*m)->mapped, &(*m)->arena);
   arena_clear(&(*m)->arena);
   al_delete(&al, *m);
   *m = NULL;

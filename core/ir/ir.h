@@ -15,6 +15,7 @@
 #include "core/base/policy.h"
 #include "core/base/status.h"
 #include "core/base/str.h"
+#include "core/ir/mapped.h"
 
 typedef struct ir_module ir_module;
 typedef struct ir_op ir_op;
@@ -93,7 +94,8 @@ struct ir_attr {
     const char *s;
     const ir_type *type;
     struct { ir_attr **v; int n; } array;
-    struct { const ir_type *type; void *data; size_t bytes; bool splat; } dense; /* splat: data holds one element */
+    /* splat: data holds one element. file: data lies in it (ir/mapped.h), else NULL. */
+    struct { const ir_type *type; void *data; size_t bytes; bool splat; ir_mapped *file; } dense;
   } u;
 };
 
@@ -152,6 +154,7 @@ struct ir_module {
   const ir_type *index_type, *scalar_types[TSR_N_DTYPES]; /* of those types that were asked for */
   const struct ir_symbols *symbols; /* while the module is verified: its kernels by name; else NULL */
   tsr_status refusal; /* what a builder was refused, if anything: see ir_cause */
+  ir_mappings mapped; /* files that constants lie in */
   uint64_t failures;  /* al_failures() when the module was made or a pass over it began */
 };
 

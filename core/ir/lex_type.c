@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/ir/attrs.h"
 #include "core/ir/lex.h"
 #include "core/ir/shard.h"
 
@@ -324,6 +325,27 @@ done:
   return st;
 }
 
+/* <"PATH", OFFSET> : type, of a constant that stays in a file */
+static tsr_status in_file(lexer *x, ir_attr **out) {
+  const char *at = x->p, *path = NULL;
+  int64_t offset = 0;
+  const ir_type *t = NULL;
+  TSR_TRY(lex_expect(x, "<"));
+  TSR_TRY(lex_string(x, &path));
+  TSR_TRY(lex_expect(x, ","));
+  TSR_TRY(lex_int(x, &offset));
+  TSR_TRY(lex_expect(x, ">"));
+  TSR_TRY(lex_expect(x, ":"));
+  TSR_TRY(lex_type(x, &t));
+  if (t->kind != IR_T_TENSOR || ir_type_count(t) < 1 || offset < 0 || t->dtype == TSR_BOOL)
+    return lex_error(x, at, "a constant in a file needs an offset and a tensor type with known dimensions");
+  tsr_status st = ir_attr_in_file(x->m, t, path, (uint64_t)offset, out);
+  if (!st || tsr_status_code(st) == TSR_OUT_OF_MEMORY) return st;
+  tsr_status said = lex_error(x, at, "%s", tsr_status_cause(st));
+  tsr_status_free(st);
+  return said;
+}
+
 static tsr_status list(lexer *x, int depth, ir_attr *a) {
   ir_attr **v = NULL;
   size_t n = 0, cap = 0;
@@ -392,6 +414,7 @@ tsr_status lex_attr(lexer *x, int depth, ir_attr **out) {
   }
   if (lex_eat(x, "[")) return list(x, depth, a);
   if (lex_eat(x, "dense")) return dense(x, a);
+  if (lex_eat(x, "#tessera.file")) return in_file(x, out);
   if (lex_at_number(x)) return number_attr(x, a);
   a->kind = IR_A_TYPE;
   return lex_peek(x, '(') ? function_type(x, depth, &a->u.type) : lex_type(x, &a->u.type);

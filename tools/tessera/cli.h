@@ -53,6 +53,7 @@ int cmd_ops(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_generate(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);
+int cmd_import(int argc, char **argv);
 int cmd_test_onnx(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 void dump_help(FILE *f);

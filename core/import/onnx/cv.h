@@ -96,6 +96,8 @@ bool cv_make_n(cv *c, graph_code code, int n, ir_value *const *x, const tsr_attr
 #define cv_at1(c, code, x, ...)    cv_make(c, code, 1, (ir_value *[]){x}, CV_AT(__VA_ARGS__))
 #define cv_at2(c, code, x, y, ...) cv_make(c, code, 2, (ir_value *[]){x, y}, CV_AT(__VA_ARGS__))
 ir_value *cv_constant(cv *c, tsr_dtype t, int rank, const int64_t *dims, const void *data);
+/* Of a tensor of the model; where it is large and lies in a file as it is, it stays there. */
+ir_value *cv_tensor(cv *c, const onnx_tensor *t);
 ir_value *cv_ints_constant(cv *c, const int64_t *v, int n);
 ir_value *cv_fill(cv *c, tsr_dtype t, int rank, const int64_t *dims, double v);
 /* A rank-0 constant of that type; of like's type. */

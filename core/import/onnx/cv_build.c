@@ -3,6 +3,10 @@
 
 #include "core/base/dtype.h"
 #include "core/import/onnx/cv.h"
+#include "core/import/onnx_data.h"
+#include "core/ir/attrs.h"
+
+enum { LEAST_IN_FILE = 512 }; /* bytes: smaller constants are copied, and printed whole */
 
 static bool give_up(cv *c) {
   c->oom = c->failed = true;
@@ -53,6 +57,21 @@ ir_value *cv_constant(cv *c, tsr_dtype t, int rank, const int64_t *dims, const v
   const ir_type *type = c->failed ? NULL : ir_type_tensor(c->b.m, t, rank, dims);
   if (!type || ir_type_count(type) < 0) return c->failed ? NULL : cv_refuse(c, "a constant that is too large");
   return constant(c, type, ir_attr_dense(c->b.m, type, data, (size_t)ir_type_count(type) * tsr_dtype_size(t), false));
+}
+
+ir_value *cv_tensor(cv *c, const onnx_tensor *t) {
+  const tsr_dtype type = onnx_dtype(t->type);
+  onnx_elements e;
+  ir_attr *a = NULL;
+  tsr_status st = onnx_tensor_elements(c->m, t, &e);
+  if (!st && (!e.file || e.bytes < LEAST_IN_FILE)) return cv_constant(c, type, t->rank, t->dims, e.p);
+  const ir_type *shape = st ? NULL : ir_type_tensor(c->b.m, type, t->rank, t->dims);
+  if (shape && ir_type_count(shape) < 0) return cv_refuse(c, "a constant that is too large");
+  if (shape) st = ir_attr_in_file(c->b.m, shape, e.file, e.offset, &a);
+  if (!st) return constant(c, shape, a);
+  cv_refuse(c, "%s", tsr_status_cause(st));
+  tsr_status_free(st);
+  return NULL;
 }
 
 ir_value *cv_ints_constant(cv *c, const int64_t *v, int n) { return cv_constant(c, TSR_I64, 1, (int64_t[]){n}, v); }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/import/onnx/scope.h"
-#include "core/import/onnx_data.h"
 
 void *cv_refuse(cv *c, const char *fmt, ...) {
   if (c->failed) return NULL;
@@ -29,22 +28,11 @@ const char *cv_type_name(const cv *c, int i) {
 }
 
 /* An initializer becomes a constant when a node first reads it. */
-static ir_value *from_tensor(cv *c, const onnx_tensor *t) {
-  onnx_elements e;
-  tsr_status st = onnx_tensor_elements(c->m, t, &e);
-  if (st) {
-    cv_refuse(c, "%s", tsr_status_cause(st));
-    tsr_status_free(st);
-    return NULL;
-  }
-  return cv_constant(c, onnx_dtype(t->type), t->rank, t->dims, e.p);
-}
-
 ir_value *cv_in(cv *c, int i) {
   if (!cv_has(c, i)) return NULL;
   cv_name *x = cv_scope_find(c->scope, c->node->in[i]);
   if (!x) return cv_refuse(c, "operand \"%.80s\" is defined nowhere before it", c->node->in[i]);
-  if (!x->v && x->tensor) x->v = from_tensor(c, x->tensor);
+  if (!x->v && x->tensor) x->v = cv_tensor(c, x->tensor);
   if (!x->v && !c->failed) {
     c->lacks_operand = true;
     cv_refuse(c, "an operand can't be computed");

@@ -24,14 +24,6 @@ static void op_size(cv *c) {
   cv_out(c, 0, cv_constant(c, TSR_I64, 0, NULL, &n));
 }
 
-static ir_value *of_tensor(cv *c, const onnx_tensor *t, onnx_elements *e) {
-  tsr_status st = onnx_tensor_elements(c->m, t, e);
-  if (!st) return cv_constant(c, onnx_dtype(t->type), t->rank, t->dims, e->p);
-  cv_refuse(c, "%s", tsr_status_cause(st));
-  tsr_status_free(st);
-  return NULL;
-}
-
 static ir_value *floats(cv *c, const onnx_attr *a) {
   float *v = arena_array(&c->a, float, a->n + 1);
   for (size_t i = 0; v && i < a->n; i++) v[i] = (float)a->floats[i];
@@ -40,10 +32,9 @@ static ir_value *floats(cv *c, const onnx_attr *a) {
 
 static void op_constant(cv *c) {
   const onnx_attr *a = c->node->n_attrs ? cv_attr(c, c->node->attrs[0].name) : NULL;
-  onnx_elements e;
   ir_value *v = NULL;
   if (!a) v = cv_refuse(c, "it has no value");
-  else if (!strcmp(a->name, "value") && a->kind == ONNX_TENSOR) v = of_tensor(c, a->tensor, &e);
+  else if (!strcmp(a->name, "value") && a->kind == ONNX_TENSOR) v = cv_tensor(c, a->tensor);
   else if (a->kind == ONNX_INT) v = cv_constant(c, TSR_I64, 0, NULL, &a->i);
   else if (a->kind == ONNX_INTS) v = cv_ints_constant(c, a->ints, (int)a->n);
   else if (a->kind == ONNX_FLOAT) v = cv_number(c, TSR_F32, a->f);
@@ -58,8 +49,7 @@ static void op_constant_of_shape(cv *c) {
   const onnx_attr *a = cv_attr(c, "value");
   int64_t dims[TSR_MAX_RANK];
   const int n = cv_known_ints(c, 0, dims, TSR_MAX_RANK);
-  onnx_elements e = {.p = NULL};
-  const ir_value *v = a && a->kind == ONNX_TENSOR ? of_tensor(c, a->tensor, &e) : NULL;
+  const ir_value *v = a && a->kind == ONNX_TENSOR ? cv_tensor(c, a->tensor) : NULL;
   if (v && ir_type_count(v->type) != 1) cv_refuse(c, "its value has %lld elements", (long long)ir_type_count(v->type));
   for (int i = 0; i < n; i++)
     if (dims[i] < 0) cv_refuse(c, "a dimension of %lld", (long long)dims[i]);

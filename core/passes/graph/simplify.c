@@ -132,7 +132,9 @@ static uint64_t hash_attr(uint64_t h, const ir_attr *a) {
   case IR_A_UNIT: return h;
   case IR_A_STR: return hash_str(h, a->u.s);
   case IR_A_TYPE: return hash_u64(h, (uint64_t)(uintptr_t)a->u.type);
-  case IR_A_DENSE: return hash_bytes(hash_u64(h, (uint64_t)a->u.dense.bytes), a->u.dense.data, a->u.dense.bytes);
+  case IR_A_DENSE:
+    if (a->u.dense.file) return hash_u64(h, (uint64_t)(uintptr_t)a->u.dense.data);
+    return hash_bytes(hash_u64(h, (uint64_t)a->u.dense.bytes), a->u.dense.data, a->u.dense.bytes);
   case IR_A_ARRAY:
     for (int i = 0; i < a->u.array.n; i++) h = hash_attr(h, a->u.array.v[i]);
     return h;

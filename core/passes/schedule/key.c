@@ -25,7 +25,8 @@ static void put_attr(strb *b, const ir_attr *a) {
     put_pointer(b, a->u.dense.type);
     put_word(b, a->u.dense.splat);
     put_word(b, a->u.dense.bytes);
-    strb_put(b, a->u.dense.data, a->u.dense.bytes);
+    if (a->u.dense.file) put_pointer(b, a->u.dense.data);
+    else strb_put(b, a->u.dense.data, a->u.dense.bytes);
     return;
   default: put_word(b, (uint64_t)a->u.i); /* FLOAT: its bits */
   }

@@ -1,4 +1,6 @@
 /* core/ir/graph/ops/program.c - functions, their ends, custom ops and constants. */
+#include <string.h>
+
 #include "core/ir/graph/ops/adjoint.h"
 #include "core/ir/shard.h"
 
@@ -69,8 +71,9 @@ static tsr_status infer_constant(ir_op *op, const ir_type **results) {
 
 static tsr_status eval_constant(graph_evaluator *e, ir_op *op, int64_t at) {
   const ir_attr *a = ir_get_attr(op, "value");
-  int64_t i =
-      op->results[0]->type->dtype == TSR_I64 ? ((const int64_t *)a->u.dense.data)[a->u.dense.splat ? 0 : at] : 0;
+  int64_t i = 0;
+  if (op->results[0]->type->dtype == TSR_I64)
+    memcpy(&i, (const char *)a->u.dense.data + (a->u.dense.splat ? 0 : (size_t)at * sizeof i), sizeof i);
   graph_write(e, op->results[0], at, (graph_num){graph_constant_at(op, at), 0, 0, i});
   return NULL;
 }

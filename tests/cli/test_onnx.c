@@ -1,0 +1,89 @@
+/* ONNX models on the command line: run, import, inspect and test-onnx give what they should, and say in one line what
+ * is wrong. */
+#include "core/import/npy.h"
+#include "tests/cli/cli_run.h"
+
+#define MLP TSR_SOURCE_DIR "/examples/mlp.onnx"
+#define OPS TSR_SOURCE_DIR "/tests/fuzz/corpus/onnx/ops.onnx"
+
+static void check(cli *c, bool ok, const char *what) {
+  c->n++;
+  if (ok) return;
+  c->wrong++;
+  printf("%s:\n%s\n", what, c->said);
+}
+
+static void write_npy(const cli *c, const char *name, int rank, const int64_t *dims, const float *v, size_t n) {
+  char path[256];
+  npy_array x = {.dtype = TSR_F32, .shape = {.rank = rank}, .data = (void *)(uintptr_t)v, .bytes = n * sizeof *v};
+  memcpy(x.shape.dims, dims, sizeof *dims * (size_t)rank);
+  cli_path(c, name, path, sizeof path);
+  FILE *f = fopen(path, "wb");
+  if (f) npy_write(f, &x), fclose(f);
+}
+
+static bool read_npy(const cli *c, const char *name, npy_array *out) {
+  char path[256], why[512];
+  cli_path(c, name, path, sizeof path);
+  return npy_load(path, out, why, sizeof why);
+}
+
+/* softmax(relu(x w1 + b1) w2 + b2) sums to 1 by rows, on the first try and from imported text alike. */
+static void models_run_and_are_imported(cli *c) {
+  const float x[16] = {1, -2, 3, -4, 5, -6, 7, -8, .5f, .25f, 0, 1, 2, 3, 4, 5};
+  npy_array a = {.data = NULL}, b = {.data = NULL};
+  write_npy(c, "x.npy", 2, (int64_t[]){2, 8}, x, 16);
+  check(c, cli_run(c, "run " MLP " --input x=x.npy --output probabilities=a.npy") == 0 && read_npy(c, "a.npy", &a),
+        "run");
+  check(c, cli_run(c, "import " MLP " -o m.mlir --shape x=2x8") == 0, "import");
+  check(c, cli_run(c, "run m.mlir --input x=x.npy --output probabilities=b.npy") == 0 && read_npy(c, "b.npy", &b),
+        "run what was imported");
+  check(c, a.data && b.data && a.bytes == 32 && b.bytes == 32 && !memcmp(a.data, b.data, 32), "the same result");
+  float sum = 0;
+  for (int i = 0; a.data && i < 4; i++) sum += ((float *)a.data)[i];
+  check(c, sum > 0.999f && sum < 1.001f, "probabilities");
+  npy_free(&a);
+  npy_free(&b);
+  check(c, cli_run(c, "inspect m.mlir") == 0 && strstr(c->said, "input 0 x: 2x8 f32"), "inspect what was imported");
+  char path[256], text[4096];
+  cli_path(c, "m.mlir", path, sizeof path);
+  FILE *f = fopen(path, "r");
+  const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+  if (f) fclose(f);
+  text[n] = 0;
+  check(c, strstr(text, "#tessera.file<\"/") && strstr(text, "mlp.onnx\", "), "weights stay in the file");
+}
+
+static void every_op_of_a_model_runs(cli *c) {
+  check(c, cli_run(c, "run " OPS " --shape x=1x2x6x6 --output fo=y.npy --output 4=i.npy") == 0, "run");
+  npy_array y = {.data = NULL};
+  check(c, read_npy(c, "i.npy", &y) && y.dtype == TSR_I64 && y.bytes == 27 * 8, "places of the largest");
+  npy_free(&y);
+}
+
+static void what_is_wrong_is_one_line(cli *c) {
+  cli_refused(c, "an open dimension", "run " MLP, "input x has an unknown dimension (--shape x=2x3..");
+  cli_refused(c, "another extent", "run " MLP " --shape x=2x9", "dimension 1 of input x is 8, not 9");
+  cli_refused(c, "another rank", "run " MLP " --shape x=8", "input x has 2 dimensions, not 1");
+  cli_refused(c, "no such input", "run " MLP " --shape y=2x8", "no input \"y\"");
+  cli_refused(c, "no such output", "run " MLP " --shape x=2x8 --output z=z.npy", "no output \"z\"");
+  cli_refused(c, "nowhere to write", "import " MLP " --shape x=2x8", "needs one model, and -o FILE");
+  cli_refused(c, "no such model", "import none.onnx -o m.mlir", "none.onnx: no such file");
+  cli_refused(c, "no cases", "test-onnx .", ".: no folder with a model.onnx in it");
+  cli_refused(c, "no folder", "test-onnx none", "none: can't be listed");
+  const char far[] =
+      "\"tessera.graph.func\"() ({\n  %0 = \"tessera.graph.constant\"() {value = #tessera.file<\"x.npy\", "
+      "100> : tensor<64xf32>} : () -> tensor<64xf32>\n  \"tessera.graph.return\"(%0) : (tensor<64xf32>) "
+      "-> ()\n}) {sym_name = \"main\"} : () -> ()\n";
+  cli_write(c, "far.mlir", far, sizeof far - 1);
+  cli_refused(c, "a constant behind the file's end", "run far.mlir", "the constant at 100 needs more");
+}
+
+int main(void) {
+  cli c;
+  if (!cli_begin(&c)) return 77;
+  models_run_and_are_imported(&c);
+  every_op_of_a_model_runs(&c);
+  what_is_wrong_is_one_line(&c);
+  return cli_end(&c);
+}
