@@ -9,6 +9,7 @@ typedef struct coll_team coll_team;
 typedef struct coll_call {
   coll_op op;
   tsr_dtype dtype;
+  tsr_dtype wire;        /* of who makes the call: what its data is rounded to first; the executor takes no notice */
   coll_redop redop;
   int64_t count;         /* elements, as coll_chunk_elements has them */
   int32_t root, group;

@@ -20,7 +20,7 @@ static void drive(team_queue *q) {
   tsr_pending *p = q->first;
   q->driven = true;
   pthread_mutex_unlock(&q->lock);
-  tsr_status st = coll_run_rank(q->team->team, q->rank, &p->call);
+  tsr_status st = team_execute(q->team, q->rank, &p->call);
   pthread_mutex_lock(&q->lock);
   q->driven = false;
   q->first = p->next;
@@ -146,7 +146,7 @@ tsr_status tsr_pending_wait(tsr_pending **pp) {
 tsr_status team_run_call(tsr_team *t, int rank, const coll_call *c) {
   team_queue *q = queue_of(t, rank);
   tsr_pending *p = NULL;
-  if (!q) return coll_run_rank(t->team, rank, c);
+  if (!q) return team_execute(t, rank, c);
   if (c->algorithm && strlen(c->algorithm) >= TEAM_NAME) return team_bad(t, "team_run", "no such algorithm");
   TSR_TRY(enqueue(q, c, &p));
   return tsr_pending_wait(&p);

@@ -66,8 +66,10 @@ bool team_call(const tsr_team *t, const tsr_coll *c, coll_call *out, const char 
                      .group = c->group,
                      .algorithm = c->algorithm,
                      .any_order = c->any_order,
+                     .wire = c->wire,
                      .in = c->in,
                      .out = c->out,
                      .deadline_ms = c->deadline_ms ? c->deadline_ms : t->deadline_ms};
-  return true;
+  *why = team_wire_refusal(out);
+  return !*why;
 }

@@ -1,6 +1,7 @@
 /* tests/unit/test_coll_api.c - tessera/coll.h between threads: every operation by every algorithm, size of team and
  * type, in and out of place, to the bit; calls that are started and go on by themselves; teams out of a team; an
  * application's algorithm; and what the header doesn't allow. Each rank is a thread that runs all cases. */
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -140,6 +141,74 @@ static void *started(void *arg) {
 static void calls_that_are_started_go_on_by_themselves(void **state) {
   on_ranks(2, started);
   on_ranks(5, started);
+}
+
+/* ---- types of a wire ----------------------------------------------------------------------------------------------- */
+
+/* Each contribution is off by at most u of itself and the sum by u of itself; what is below the type's normal numbers
+ * by half its smallest step, scaled back. */
+static void *narrowed(void *arg) {
+  enum { COUNT = 500 };
+  static const struct {
+    tsr_dtype wire;
+    double u, tiny;
+  } rows[] = {
+      {TSR_BF16, 1. / 256, 1e-38}, {TSR_F16, 1. / 2048, 1e-6}, {TSR_F8E4M3, 1. / 16, 1e-4}, {TSR_F8E5M2, 1. / 8, 1e-6}};
+  member *m = arg;
+  float in[COUNT], out[COUNT], other[COUNT];
+  for (int k = 0; k < 12; k++) {
+    double largest = 0, reach = k % 3 == 1 ? 1e6 : k % 3 ? 1e-6 : 1;
+    tsr_coll c = {.op = TSR_COLL_ALL_REDUCE,
+                  .dtype = TSR_F32,
+                  .redop = k % 2 ? TSR_MEAN : TSR_SUM,
+                  .count = COUNT,
+                  .algorithm = "direct",
+                  .wire = rows[k % 4].wire,
+                  .in = in,
+                  .out = out};
+    double sum[COUNT] = {0}, parts[COUNT] = {0};
+    for (int r = 0; r < m->n; r++) {
+      float x[COUNT];
+      coll_case_reals(TSR_F32, x, COUNT, r);
+      for (int i = 0; i < COUNT; i++) {
+        x[i] *= (float)reach;
+        if (r == m->rank) in[i] = x[i];
+        sum[i] += x[i], parts[i] += fabs(x[i]);
+        if (fabs(x[i]) > largest) largest = fabs(x[i]);
+      }
+    }
+    uint64_t before = tsr_team_bytes(m->team, m->rank, (m->rank + 1) % m->n);
+    tsr_status st = tsr_team_run(m->team, m->rank, &c);
+    if (st) return wrong(m, "a narrow call", st), NULL;
+    uint64_t bytes = tsr_team_bytes(m->team, m->rank, (m->rank + 1) % m->n) - before;
+    if (bytes > 2 * (COUNT / (uint64_t)m->n + 1) * tsr_dtype_size(c.wire) + 8) wrong(m, "bytes on the wire", NULL);
+    double of = k % 2 ? m->n : 1, u = rows[k % 4].u;
+    for (int i = 0; i < COUNT; i++) {
+      double bound = (u * (parts[i] + fabs(sum[i]) * (1 + m->n * u)) * 1.01 + largest * m->n * rows[k % 4].tiny) / of;
+      if (fabs(out[i] - sum[i] / of) > bound) wrong(m, "a narrow sum is off by more than its bound", NULL);
+    }
+    c.algorithm = "tree", c.out = other; /* and the same bits by every algorithm */
+    st = tsr_team_run(m->team, m->rank, &c);
+    if (st) wrong(m, "a narrow call", st);
+    else if (memcmp(out, other, sizeof out)) wrong(m, "bits of a narrow call", NULL);
+    m->cases++;
+  }
+  const tsr_coll bad = {.op = TSR_COLL_ALL_REDUCE,
+                        .dtype = TSR_F32,
+                        .redop = TSR_PROD,
+                        .wire = TSR_F16,
+                        .count = 1,
+                        .in = in,
+                        .out = out};
+  tsr_status st = tsr_team_run(m->team, m->rank, &bad);
+  if (tsr_status_code(st) != TSR_INVALID_ARGUMENT) wrong(m, "products on a narrow wire", st);
+  else tsr_status_free(st);
+  return NULL;
+}
+
+static void data_is_narrowed_for_its_way_within_bounds(void **state) {
+  on_ranks(4, narrowed);
+  on_ranks(5, narrowed);
 }
 
 /* ---- splits ------------------------------------------------------------------------------------------------------ */
@@ -305,6 +374,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_operation_algorithm_type_and_size_has_exact_bits),
       cmocka_unit_test(calls_that_are_started_go_on_by_themselves),
+      cmocka_unit_test(data_is_narrowed_for_its_way_within_bounds),
       cmocka_unit_test(teams_out_of_a_team_have_their_own_ranks),
       cmocka_unit_test(algorithm_of_the_application_runs_and_is_checked),
       cmocka_unit_test(arguments_that_are_wrong_are_refused),

@@ -8,6 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/sample.h"
+#include "core/coll/choose.h"
 #include "core/coll/team.h"
 #include "core/runtime/transports.h"
 #include "tools/tessera/bench.h"
@@ -24,6 +25,7 @@ typedef struct coll_bench {
   double copy; /* GB/s, read and written; 0: not measured yet */
   coll_team *team;
   const coll_transport *transport;
+  const coll_algorithm *asked; /* NULL: by the table */
   coll_link *link;    /* to the ranks of other processes, the team's; NULL: all are here */
   int32_t first, end; /* ranks of this process */
   const char *path;
@@ -185,6 +187,7 @@ static int run_one(coll_bench *b, coll_op op) {
   int64_t bad = 0;
   b->like.op = op;
   b->like.count = op == COLL_BARRIER ? 0 : b->bytes / (long)size;
+  b->like.algorithm = b->asked ? b->asked->name : coll_choose(NULL, 0, &b->like, b->ranks, b->link != NULL);
   b->in_bytes = ((size_t)b->like.count * size + 127) / 64 * 64;
   b->out_bytes = b->in_bytes + n * size;
   if ((double)n * (double)(b->in_bytes + b->out_bytes) > most_memory)
@@ -209,13 +212,13 @@ static int run_one(coll_bench *b, coll_op op) {
 }
 
 /* Every size of the list, of one operation or of those that the algorithm does. */
-static int run_all(coll_bench *b, coll_op only, const coll_algorithm *a) {
+static int run_all(coll_bench *b, coll_op only) {
   static const long sizes[] = {4096, 1048576};
   long asked = b->bytes;
   for (int op = 0; op < N_COLL_OPS; op++) {
     coll_request q = {(coll_op)op, b->ranks, 0, 0};
     if (only != N_COLL_OPS && op != (int)only) continue;
-    if (only == N_COLL_OPS && coll_refusal(a, &q)) continue;
+    if (only == N_COLL_OPS && b->asked && coll_refusal(b->asked, &q)) continue;
     for (int i = 0; i < 2; i++) {
       if ((asked >= 0 || op == COLL_BARRIER) && i) continue;
       b->bytes = op == COLL_BARRIER ? 0 : asked >= 0 ? asked : sizes[i];
@@ -267,7 +270,7 @@ static int join_team(coll_bench *b, bool asked_ranks) {
 }
 
 int bench_coll(int argc, char **argv) {
-  const char *op = NULL, *transport = "local", *algorithm = "direct", *dtype = "f32";
+  const char *op = NULL, *transport = "local", *algorithm = NULL, *dtype = "f32";
   long ranks = 8;
   coll_bench b = {.bytes = -1, .ms = 300};
   const option options[] = {{.name = "--op", .text = &op},
@@ -288,9 +291,9 @@ int bench_coll(int argc, char **argv) {
   if (argc != 1) return cli_usage("bench", "coll takes options alone, not \"%s\"", argv[1]);
   if (!(b.transport = find_transport(transport))) return no_transport(transport);
   coll_op only = op ? coll_op_parse(op) : N_COLL_OPS;
-  const coll_algorithm *a = coll_algorithm_find(NULL, algorithm);
+  const coll_algorithm *a = algorithm ? coll_algorithm_find(NULL, algorithm) : NULL;
   if (op && only == N_COLL_OPS) return cli_usage("bench", "no operation \"%s\"; `tessera plan --help` lists them", op);
-  if (!a) return cli_usage("bench", "no algorithm \"%s\"; `tessera plan --help` lists them", algorithm);
+  if (algorithm && !a) return cli_usage("bench", "no algorithm \"%s\"; `tessera plan --help` lists them", algorithm);
   b.like.dtype = tsr_dtype_parse(dtype);
   if (!b.like.dtype) return cli_usage("bench", "unknown data type \"%s\"", dtype);
   if (ranks < 1 || ranks > COLL_MAX_RANKS)
@@ -298,7 +301,7 @@ int bench_coll(int argc, char **argv) {
   if (sized && (b.bytes < 0 || b.bytes > (long)1 << 32))
     return cli_usage("bench", "--bytes %ld is not 0 to 2^32", b.bytes);
   if (b.ms < 1 || b.ms > 600000) return cli_usage("bench", "--milliseconds %ld is not 1 to 600000", b.ms);
-  b.ranks = (int32_t)ranks, b.like.algorithm = a->name;
+  b.ranks = (int32_t)ranks, b.asked = a;
   b.cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
   b.threads = b.ranks < b.cores ? b.ranks : b.cores;
   int rc = join_team(&b, asked_ranks);
@@ -306,7 +309,7 @@ int bench_coll(int argc, char **argv) {
   tsr_status st = rc ? NULL : cli_context(&ctx);
   if (!st && !rc) st = bench_env_read(ctx, "off", 0, b.ms, &b.env);
   if (st) rc = cli_fail(st);
-  if (!rc) rc = run_all(&b, only, a);
+  if (!rc) rc = run_all(&b, only);
   tsr_context_destroy(&ctx);
   if (b.link) coll_team_destroy(&b.team);
   return rc;
