@@ -109,6 +109,8 @@ void coll_team_leave(coll_team *t, int32_t rank) {
   pthread_mutex_unlock(&t->lock);
 }
 
+void coll_team_choose_by(coll_team *t, const coll_choice *rows, size_t n) { t->choices = rows, t->n_choices = n; }
+
 int32_t coll_team_size(const coll_team *t) { return t->n_ranks; }
 
 uint64_t coll_team_bytes(const coll_team *t, int32_t src, int32_t dst) {

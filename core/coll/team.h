@@ -12,6 +12,7 @@
  * When a call returns, successfully or not, nobody reads or writes the caller's memory any more. */
 #ifndef CORE_COLL_TEAM_H
 #define CORE_COLL_TEAM_H
+#include "core/coll/choose.h"
 #include "core/coll/transport.h"
 
 /* `more` (may be NULL) is read as long as the team lives. */
@@ -33,6 +34,8 @@ TSR_MUST_USE tsr_status coll_run_all(coll_team *t, const coll_call *calls, int32
 
 /* A rank that won't make another call says so: the others don't wait for their deadline. */
 void coll_team_leave(coll_team *t, int32_t rank);
+/* Rows of choose.h, ahead of the library's, for calls that name no algorithm; the same on all ranks. Not copied. */
+void coll_team_choose_by(coll_team *t, const coll_choice *rows, size_t n);
 int32_t coll_team_size(const coll_team *t);
 /* Bytes sent from one rank to another by all calls so far. */
 uint64_t coll_team_bytes(const coll_team *t, int32_t src, int32_t dst);

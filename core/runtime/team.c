@@ -13,6 +13,15 @@ struct tsr_coll_steps {
 
 /* ---- teams ------------------------------------------------------------------------------------------------------- */
 
+/* What was measured on this machine, by rank 0's word. */
+static tsr_status take_table(tsr_team *t) {
+  int32_t n = coll_team_size(t->team), me = t->link ? t->link->rank : 0;
+  if (!me) team_table_read(t->transport->name, n, tsr_team_path(t, 1), &t->table);
+  tsr_status st = t->link ? team_table_agree(t->team, me, t->deadline_ms, &t->table) : NULL;
+  coll_team_choose_by(t->team, t->table.rows, (size_t)t->table.n);
+  return st;
+}
+
 tsr_status team_make(const tsr_allocator *al, const coll_transport *transport, coll_link *link, int32_t n,
                      int64_t deadline_ms, tsr_team **out) {
   tsr_team *t = al_new(al, tsr_team);
@@ -32,6 +41,7 @@ tsr_status team_make(const tsr_allocator *al, const coll_transport *transport, c
     t->queues = al_zalloc(&t->al, (size_t)tsr_team_size(t) * sizeof *t->queues);
     if (!t->queues) st = st_oom();
   }
+  if (!st && coll_team_size(t->team) > 1) st = take_table(t);
   *out = t;
   if (st) tsr_team_destroy(out);
   return st;

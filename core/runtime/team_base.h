@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "core/coll/team.h"
+#include "core/runtime/team_table.h"
 #include "tessera/coll.h"
 
 enum { TEAM_ALGORITHMS = 16, TEAM_NAME = 48 };
@@ -29,6 +30,7 @@ struct tsr_team {
   int32_t parent_rank;
   int64_t deadline_ms;
   coll_set more;
+  coll_table table; /* that was measured here; empty: none */
   coll_algorithm rows[TEAM_ALGORITHMS];
   tsr_coll_algorithm users[TEAM_ALGORITHMS];
   char names[TEAM_ALGORITHMS][TEAM_NAME];

@@ -46,6 +46,8 @@ static const struct {
     {"bench coll --algorithm banana", "no algorithm \"banana\""},
     {"bench coll --op all_reduce --algorithm bruck --bytes 64", "it moves blocks and combines nothing"},
     {"bench coll --op all_reduce --dtype bool --bytes", "--bytes needs a value"},
+    {"bench coll --keep", "--keep goes with --algorithm all"},
+    {"bench coll --algorithm all --keep --op all_reduce", "--keep goes with --algorithm all"},
     {"bench coll --device cpu:0", "unknown option --device"},
 };
 
@@ -123,6 +125,26 @@ static void check_mpi(cli *c, const char *const *keys) {
   setenv("TESSERA", program, 1);
 }
 
+/* The fastest algorithms are kept in the cache's folder, and taken from then on. */
+static void check_table_kept(cli *c) {
+  static const char kept[] = "tessera-coll 1\nlocal 3 %d memory of one process\nall_reduce 9223372036854775807 tree\n";
+  char text[200];
+  setenv("TSR_CACHE_DIR", "kept/cache", 1);
+  expect(c, "bench coll --ranks 3 --algorithm all --keep --milliseconds 1", 0, "kept in kept/cache/coll-local-3.txt");
+  expect(c, "bench coll --ranks 3 --milliseconds 1", 0, "ok");
+  int n = snprintf(text, sizeof text, kept, (int)sysconf(_SC_NPROCESSORS_ONLN));
+  cli_write(c, "kept/cache/coll-local-3.txt", text, (size_t)n);
+  expect(c, "bench coll --ranks 3 --op all_reduce --bytes 64 --milliseconds 1 --json", 0, "\"algorithm\": \"tree\"");
+  expect(c, "bench coll --ranks 3 --op all_reduce --bytes 64 --milliseconds 1 --json --algorithm ring", 0,
+         "\"algorithm\": \"ring\"");
+  expect(c, "bench coll --ranks 4 --op all_reduce --bytes 64 --milliseconds 1 --json", 0, "\"algorithm\": \"direct\"");
+  cli_write(c, "kept/cache/coll-local-3.txt", "nonsense", 8);
+  expect(c, "bench coll --ranks 3 --op all_reduce --bytes 64 --milliseconds 1 --json", 0, "\"algorithm\": \"direct\"");
+  setenv("TSR_CACHE_DIR", "", 1);
+  expect(c, "bench coll --ranks 3 --algorithm all --keep --milliseconds 1", 2, "there is no cache folder");
+  unsetenv("TSR_CACHE_DIR");
+}
+
 int main(void) {
   static const char *const plan_keys[] = {"op",    "topology",     "ranks",  "bytes",  "algorithm",  "time_us", "algbw",
                                           "busbw", "extrapolated", "levels", "source", "algorithms", "refused", NULL};
@@ -183,6 +205,7 @@ int main(void) {
     expect(&c, args, 3, says);
   }
   expect(&c, "bench coll --transport ucc", 3, "ucc is not built into this tessera");
+  check_table_kept(&c);
   check_mpi(&c, bench_keys);
   check_keys(&c, "bench coll --op all_reduce --ranks 3 --bytes 4096 --milliseconds 1 --json", bench_keys);
   expect(&c, "bench coll --ranks 16 --op broadcast --bytes 64 --milliseconds 1", 0, "oversubscribed=");

@@ -143,10 +143,10 @@ static void calls_that_are_started_go_on_by_themselves(void **state) {
   on_ranks(5, started);
 }
 
-/* ---- types of a wire ----------------------------------------------------------------------------------------------- */
+/* ---- types of a wire ---------------------------------------------------------------------------------------- */
 
-/* Each contribution is off by at most u of itself and the sum by u of itself; what is below the type's normal numbers
- * by half its smallest step, scaled back. */
+/* Each contribution is off by at most u of itself and the sum by u of itself; what is below the type's normal
+ * numbers by half its smallest step, scaled back. */
 static void *narrowed(void *arg) {
   enum { COUNT = 500 };
   static const struct {

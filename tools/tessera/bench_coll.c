@@ -10,6 +10,7 @@
 #include "core/base/sample.h"
 #include "core/coll/choose.h"
 #include "core/coll/team.h"
+#include "core/runtime/team_table.h"
 #include "core/runtime/transports.h"
 #include "tools/tessera/bench.h"
 #include "tools/tessera/bench_env.h"
@@ -26,8 +27,10 @@ typedef struct coll_bench {
   coll_team *team;
   const coll_transport *transport;
   const coll_algorithm *asked; /* NULL: by the table */
-  coll_link *link;    /* to the ranks of other processes, the team's; NULL: all are here */
-  int32_t first, end; /* ranks of this process */
+  bool every;                  /* algorithm, one after the other */
+  coll_table table;            /* the measured one; with `every`, the fastest */
+  coll_link *link;             /* to the ranks of other processes, the team's; NULL: all are here */
+  int32_t first, end;          /* ranks of this process */
   const char *path;
   coll_call *calls;
   char *memory;
@@ -187,7 +190,8 @@ static int run_one(coll_bench *b, coll_op op) {
   int64_t bad = 0;
   b->like.op = op;
   b->like.count = op == COLL_BARRIER ? 0 : b->bytes / (long)size;
-  b->like.algorithm = b->asked ? b->asked->name : coll_choose(NULL, 0, &b->like, b->ranks, b->link != NULL);
+  b->like.algorithm =
+      b->asked ? b->asked->name : coll_choose(b->table.rows, (size_t)b->table.n, &b->like, b->ranks, b->link != NULL);
   b->in_bytes = ((size_t)b->like.count * size + 127) / 64 * 64;
   b->out_bytes = b->in_bytes + n * size;
   if ((double)n * (double)(b->in_bytes + b->out_bytes) > most_memory)
@@ -211,18 +215,48 @@ static int run_one(coll_bench *b, coll_op op) {
   return st ? cli_fail(st) : EXIT_OK;
 }
 
+/* One size by every algorithm that does the operation; the fastest is noted. */
+static int run_every(coll_bench *b, coll_op op) {
+  const coll_algorithm *a, *fastest = NULL;
+  coll_request q = {op, b->ranks, 0, 0};
+  double least = 0;
+  for (int32_t i = 0; (a = coll_algorithm_at(NULL, i)); i++) {
+    if (coll_refusal(a, &q)) continue;
+    b->asked = a;
+    int rc = run_one(b, op);
+    if (rc) return rc;
+    if (!fastest || b->median < least) fastest = a, least = b->median;
+  }
+  b->asked = NULL;
+  if (fastest) coll_table_add(&b->table, op, b->ranks, b->bytes, fastest->name);
+  return EXIT_OK;
+}
+
+/* Rank 0 keeps the table. */
+static int keep_table(coll_bench *b) {
+  char path[4200];
+  if (b->first) return EXIT_OK;
+  coll_table_finish(&b->table);
+  tsr_status st = team_table_write(b->transport->name, b->ranks, b->path, &b->table, path, sizeof path);
+  if (st) return cli_fail(st);
+  if (!b->json) printf("kept in %s\n", path);
+  return EXIT_OK;
+}
+
 /* Every size of the list, of one operation or of those that the algorithm does. */
 static int run_all(coll_bench *b, coll_op only) {
-  static const long sizes[] = {4096, 1048576};
+  static const long few[] = {4096, 1048576}, many[] = {1024, 16384, 262144, 4194304};
+  const long *sizes = b->every ? many : few;
+  int n_sizes = b->every ? 4 : 2;
   long asked = b->bytes;
   for (int op = 0; op < N_COLL_OPS; op++) {
     coll_request q = {(coll_op)op, b->ranks, 0, 0};
     if (only != N_COLL_OPS && op != (int)only) continue;
     if (only == N_COLL_OPS && b->asked && coll_refusal(b->asked, &q)) continue;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < n_sizes; i++) {
       if ((asked >= 0 || op == COLL_BARRIER) && i) continue;
       b->bytes = op == COLL_BARRIER ? 0 : asked >= 0 ? asked : sizes[i];
-      int rc = run_one(b, (coll_op)op);
+      int rc = b->every ? run_every(b, (coll_op)op) : run_one(b, (coll_op)op);
       if (rc) return rc;
     }
   }
@@ -269,10 +303,19 @@ static int join_team(coll_bench *b, bool asked_ranks) {
   return EXIT_OK;
 }
 
+/* The table that was measured here, by rank 0's word. */
+static int choose_table(coll_bench *b) {
+  if (b->every || b->ranks < 2) return EXIT_OK;
+  if (!b->first) team_table_read(b->transport->name, b->ranks, b->path, &b->table);
+  tsr_status st = b->link ? team_table_agree(b->team, b->first, 0, &b->table) : NULL;
+  return st ? cli_fail(st) : EXIT_OK;
+}
+
 int bench_coll(int argc, char **argv) {
   const char *op = NULL, *transport = "local", *algorithm = NULL, *dtype = "f32";
   long ranks = 8;
   coll_bench b = {.bytes = -1, .ms = 300};
+  bool keep = false;
   const option options[] = {{.name = "--op", .text = &op},
                             {.name = "--ranks", .number = &ranks},
                             {.name = "--transport", .text = &transport},
@@ -281,16 +324,21 @@ int bench_coll(int argc, char **argv) {
                             {.name = "--dtype", .text = &dtype},
                             {.name = "--milliseconds", .number = &b.ms},
                             {.name = "--any-order", .flag = &b.like.any_order},
+                            {.name = "--keep", .flag = &keep},
                             {.name = "--json", .flag = &b.json}};
   bool sized = false, asked_ranks = false;
   for (int i = 1; i < argc; i++) {
     sized |= !strncmp(argv[i], "--bytes", 7);
     asked_ranks |= !strncmp(argv[i], "--ranks", 7);
   }
-  if (!cli_options("bench coll", &argc, argv, options, 9)) return EXIT_USAGE;
+  if (!cli_options("bench coll", &argc, argv, options, 10)) return EXIT_USAGE;
   if (argc != 1) return cli_usage("bench", "coll takes options alone, not \"%s\"", argv[1]);
   if (!(b.transport = find_transport(transport))) return no_transport(transport);
   coll_op only = op ? coll_op_parse(op) : N_COLL_OPS;
+  b.every = algorithm && !strcmp(algorithm, "all");
+  if (b.every) algorithm = NULL;
+  if (keep && (!b.every || b.bytes >= 0 || op || b.like.any_order))
+    return cli_usage("bench", "--keep goes with --algorithm all, for all operations and sizes in the fixed order");
   const coll_algorithm *a = algorithm ? coll_algorithm_find(NULL, algorithm) : NULL;
   if (op && only == N_COLL_OPS) return cli_usage("bench", "no operation \"%s\"; `tessera plan --help` lists them", op);
   if (algorithm && !a) return cli_usage("bench", "no algorithm \"%s\"; `tessera plan --help` lists them", algorithm);
@@ -309,7 +357,9 @@ int bench_coll(int argc, char **argv) {
   tsr_status st = rc ? NULL : cli_context(&ctx);
   if (!st && !rc) st = bench_env_read(ctx, "off", 0, b.ms, &b.env);
   if (st) rc = cli_fail(st);
+  if (!rc && !st) rc = choose_table(&b);
   if (!rc) rc = run_all(&b, only);
+  if (!rc && keep) rc = keep_table(&b);
   tsr_context_destroy(&ctx);
   if (b.link) coll_team_destroy(&b.team);
   return rc;
