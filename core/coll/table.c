@@ -1,4 +1,5 @@
-/* core/coll/table.c - see table.h. The text: "tessera-coll 1", the key, then a row a line: "all_reduce 4096 one_shot". */
+/* core/coll/table.c - see table.h. The text: "tessera-coll 1", the key, then a row a line: "all_reduce 4096 one_shot".
+ */
 #include "core/coll/table.h"
 
 #include <math.h>

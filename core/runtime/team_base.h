@@ -48,7 +48,7 @@ TSR_MUST_USE tsr_status team_bad(const tsr_team *t, const char *function, const 
 bool team_has_rank(const tsr_team *t, int rank);
 TSR_MUST_USE tsr_status team_make_engine(const tsr_team_desc *d, const coll_transport *t, tsr_team **out);
 TSR_MUST_USE tsr_status team_run_engine(tsr_team *t, const coll_call *c, void *stream);
-/* team_wire.c: a call by the thread that makes it, narrowed where it asks for that. And why it can't be; NULL: it can. */
+/* team_wire.c: a call by the thread that makes it, narrowed where it asks for that. Why it can't be; NULL: it can. */
 TSR_MUST_USE tsr_status team_execute(tsr_team *t, int rank, const coll_call *c);
 const char *team_wire_refusal(const coll_call *c);
 /* One call of a rank, behind those that were started. */
