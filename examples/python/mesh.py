@@ -9,7 +9,7 @@ def numbers(seed, *shape):
     return op.rng_normal(array.array("i", [seed, 1]), shape=shape)
 
 
-mesh = dist.mesh({"dp": 2, "tp": 4}, devices=range(8))
+mesh = dist.mesh({"tp": 4, "dp": 2}, devices=range(8))
 print(mesh.topology())
 x, w1, w2 = numbers(1, 16, 12), numbers(2, 12, 20), numbers(3, 20, 12)
 X = dist.distribute(x, dist.ShardSpec(("row",), ("dp",)), mesh)
@@ -22,6 +22,15 @@ out = dist.collective.all_reduce(part, "tp")
 print(out)
 want = op.relu(x @ w1) @ w2
 assert op.abs(out.gather() - want).max().item() < 1e-4
+
+
+@op.kernel
+def layers(x, w1, w2):
+    return op.relu(x @ w1) @ w2
+
+
+assert op.abs(layers(X, W1, W2).gather() - want).max().item() < 1e-4
+print(layers.program(X, W1, W2).explain())
 
 huge = dist.tensor((1_000_000, 1_000_000), layout=dist.ShardSpec(("row", "col"), ("tp", "dp")), mesh=mesh)
 assert huge.is_virtual

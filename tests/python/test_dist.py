@@ -18,10 +18,10 @@ class Meshes(unittest.TestCase):
 
     def test_places_groups_and_text(self):
         m = dist.mesh({"dp": 2, "tp": 3}, range(6))
-        self.assertEqual(m.coordinates(4), {"dp": 1, "tp": 1})
-        self.assertEqual(m.groups("tp"), [[0, 1, 2], [3, 4, 5]])
-        self.assertEqual(m.groups("dp"), [[0, 3], [1, 4], [2, 5]])
-        self.assertIn("rank 5: dp=1 tp=2", m.topology())
+        self.assertEqual(m.coordinates(4), {"dp": 0, "tp": 2})
+        self.assertEqual(m.groups("tp"), [[0, 2, 4], [1, 3, 5]])
+        self.assertEqual(m.groups("dp"), [[0, 1], [2, 3], [4, 5]])
+        self.assertIn("rank 5: dp 1 tp 2", m.topology())
 
     def test_wrong_meshes_and_layouts(self):
         m = dist.mesh({"dp": 2, "tp": 3}, range(6))
@@ -43,7 +43,7 @@ class Tensors(unittest.TestCase):
     def test_blocks_cover_uneven_extents_once(self):
         t = dist.tensor((7, 5), dist.ShardSpec(("row", "col"), ("dp", "tp")), self.mesh)
         self.assertTrue(t.is_virtual)
-        self.assertEqual([t.local_shape(r) for r in range(6)], [(4, 2), (4, 2), (4, 1), (3, 2), (3, 2), (3, 1)])
+        self.assertEqual([t.local_shape(r) for r in range(6)], [(4, 2), (3, 2), (4, 2), (3, 2), (4, 1), (3, 1)])
         x = numbers(7, 5)
         t[:] = x
         self.assertEqual(t.gather().tolist(), x.tolist())
@@ -79,6 +79,23 @@ class Tensors(unittest.TestCase):
             self.assertEqual((parts.cuts, parts.local_shape(0)), ((("tp",), ()), (2, 9)))
             self.assertEqual(dist.collective.all_gather(parts, "tp").shard(5).tolist(), want)
             self.assertEqual(op.relu(c).tolist(), [[max(v, 0) for v in row] for row in want])
+
+    def test_a_kernel_is_one_program_on_all_ranks(self):
+        x, w1, w2 = numbers(8, 12), numbers(12, 6), numbers(6, 4)
+
+        @op.kernel
+        def layers(x, w1, w2, k):
+            return op.relu(x @ w1) @ w2 * k
+        X, A, B = self.cut(x, ("row", "dp")), self.cut(w1, ("col", "tp")), self.cut(w2, ("row", "tp"))
+        y = layers(X, A, B, 0.5)
+        self.assertEqual(y.partial, frozenset())
+        self.assertEqual(y.tolist(), (op.relu(x @ w1) @ w2 * 0.5).tolist())
+        program = layers.program(X, A, B, 0.5)
+        self.assertTrue({c["axes"] for c in program.collectives()} <= {"tp"} and program.collectives())
+        self.assertIn("tessera.graph.", str(program))
+        self.assertIn("tp", program.explain())
+        with self.assertRaises(tessera.ArgumentError):
+            op.kernel(lambda x: x @ tessera.zeros((12, 2)))(X)
 
     def test_elementwise_ops_and_kernels_stay_on_their_ranks(self):
         x = numbers(6, 6)

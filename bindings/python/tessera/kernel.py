@@ -82,6 +82,11 @@ class Kernel:
     def _program(self, graph, ins, device):
         return graph.program_for(ins, device)
 
+    def program(self, *given):
+        """The program on all ranks that a call with these arguments, of a mesh, runs."""
+        from .dist import spmd
+        return spmd.program_of(self, given)
+
     def graph(self, *given):
         """The graph that a call with these arguments (arrays, specs, numbers) becomes."""
         specs = [g if isinstance(g, graphs.Spec) or trace.is_number(g) else graphs._spec_of(g) for g in given]

@@ -23,6 +23,7 @@ atexit.register(_ending.append, True)
 class Handle:
     """A handle of the library; `parents` are kept as long as it lives."""
     destroy = ""
+    handle = None
 
     def __init__(self, handle, *parents):
         self.handle, self.parents = handle, parents

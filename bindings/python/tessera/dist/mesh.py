@@ -1,79 +1,78 @@
 """A mesh: ranks on named axes; and which dimension of a tensor is cut along which axis."""
 from __future__ import annotations
 
-from .. import errors
+import contextlib
+import ctypes
+
+from .. import capi, errors, runtime
+from ..runtime import Handle, text_of
 
 
-def factorise(n, parts):
-    """n as a product of so many factors, as equal as they can be, the larger ones first: 72 by 3 is 6, 4, 3."""
-    def search(rest, left, most):
-        if left == 1:
-            return [(rest,)] if rest <= most else []
-        return [(f, *tail) for f in range(min(rest, most), 0, -1) if not rest % f
-                for tail in search(rest // f, left - 1, f)]
-    return min(search(n, parts, n), key=lambda f: (f[0] - f[-1], f[0]))
-
-
-class Mesh:
-    """Ranks on axes: Mesh(axes=["tp", "dp"], devices=range(8)). `shape` gives the extents, else they are as equal as
-    the number of ranks allows, larger ones first. `devices` names a rank each: numbers (all on the default device) or
-    device ids."""
+class Mesh(Handle):
+    """Ranks on axes: Mesh(axes=["tp", "dp"], devices=range(8)); along the axis named first ranks are neighbours.
+    `shape` gives the extents, else they are as equal as the number of ranks allows, larger ones first. `devices` names
+    a rank each: numbers (all on the default device) or device ids."""
+    destroy = "tsr_mesh_destroy"
 
     def __init__(self, axes, devices, shape=None):
         self.axes = tuple(axes)
-        self.devices = list(range(devices)) if isinstance(devices, int) else list(devices)
-        if not self.axes or len(set(self.axes)) != len(self.axes):
-            raise errors.argument(f"axes {list(axes)}", "dist.Mesh", "at least one, each named once")
-        if not self.devices:
+        given = list(range(devices)) if isinstance(devices, int) else list(devices)
+        if not given:
             raise errors.argument("no devices", "dist.Mesh")
-        extents = factorise(len(self.devices), len(self.axes)) if shape is None else tuple(shape)
-        n = 1
-        for e in extents:
-            n *= e
-        if len(extents) != len(self.axes) or n != len(self.devices):
-            raise errors.argument(f"shape {extents} for {len(self.axes)} axes and {len(self.devices)} devices",
-                                  "dist.Mesh")
-        self.shape = dict(zip(self.axes, extents))
-
-    @property
-    def size(self):
-        return len(self.devices)
+        self.devices = [runtime.device(d if isinstance(d, str) else None) for d in given]
+        names = (ctypes.c_char_p * max(len(self.axes), 1))(*map(capi.utf8, self.axes))
+        handles = (ctypes.c_void_p * len(given))(*(d.handle.value for d in self.devices))
+        desc = capi.tsr_mesh_desc(axes=names, n_axes=len(self.axes), ranks=len(given), devices=handles,
+                                  n_devices=len(given))
+        if shape is not None:
+            if len(tuple(shape)) != len(self.axes):
+                raise errors.argument(f"shape {tuple(shape)} for {len(self.axes)} axes", "dist.Mesh")
+            sizes = (ctypes.c_int64 * len(self.axes))(*shape)
+            desc.sizes = sizes
+        handle = ctypes.c_void_p()
+        capi.tsr_mesh_create(runtime.context().handle, ctypes.byref(desc), ctypes.byref(handle))
+        super().__init__(handle, self.devices)
+        self.size = capi.tsr_mesh_ranks(handle)
+        self.shape = {a: capi.tsr_mesh_size(handle, capi.utf8(a)) for a in self.axes}
+        self.programs = {}  # of single ops, by what was asked for
 
     def __len__(self):
         return self.size
 
     def coordinates(self, rank) -> dict:
-        """The place of a rank on each axis; the last axis is the innermost."""
-        place = {}
-        for axis in reversed(self.axes):
-            rank, place[axis] = divmod(rank, self.shape[axis])
-        return place
+        """The place of a rank on each axis."""
+        return {a: capi.tsr_mesh_coordinate(self.handle, rank, capi.utf8(a)) for a in self.axes}
 
     def groups(self, axis) -> list:
         """Lists of the ranks that differ along this axis alone, in its order."""
-        if axis not in self.shape:
-            raise errors.argument(f"no axis {axis!r}", "dist.Mesh", ", ".join(self.axes))
+        self.extent(axis)
         groups: dict = {}
         for rank in range(self.size):
-            place = self.coordinates(rank)
-            groups.setdefault(tuple(v for a, v in place.items() if a != axis), []).append(rank)
+            groups.setdefault(tuple(v for a, v in self.coordinates(rank).items() if a != axis), []).append(rank)
         return list(groups.values())
 
-    def device_of(self, rank):
-        from .. import runtime
-        named = self.devices[rank]
-        return runtime.device(named if isinstance(named, str) else None)
+    def extent(self, axis):
+        """The number of ranks along an axis."""
+        if axis not in self.shape:
+            raise errors.argument(f"no axis {axis!r}", "dist.Mesh", ", ".join(self.axes))
+        return self.shape[axis]
+
+    @contextlib.contextmanager
+    def held(self):
+        """All of its devices for this thread alone."""
+        with contextlib.ExitStack() as stack:
+            for device in sorted(set(self.devices), key=lambda d: d.id):
+                stack.enter_context(device.held())
+            yield
 
     def __repr__(self):
         return f"Mesh({' x '.join(f'{a}={n}' for a, n in self.shape.items())}, {self.size} ranks)"
 
     def topology(self) -> str:
         """A line per rank: its place and device."""
-        lines = [repr(self)]
-        for rank in range(self.size):
-            place = " ".join(f"{a}={self.coordinates(rank)[a]}" for a in self.axes)
-            lines.append(f"  rank {rank}: {place}  device {self.devices[rank]}")
-        return "\n".join(lines)
+        with text_of() as t:
+            capi.tsr_mesh_print(self.handle, t.out)
+        return t.value
 
 
 def mesh(axes, devices, shape=None) -> Mesh:
@@ -84,28 +83,28 @@ def mesh(axes, devices, shape=None) -> Mesh:
 
 
 class ShardSpec:
-    """Dimension partition[i] is cut along mesh axis mesh_axes[i]. A dimension is "row" (the last but one; of vectors
-    the only one), "col" (the last), "batch" (the first) or its number; what isn't named is replicated."""
+    """Part partition[i] is cut along mesh axis mesh_axes[i]. A part is "row" (the last dimension but one; of vectors
+    the only one), "col" (the last), "batch", "head", "channel", "seq", or a dimension's number; what isn't named is
+    repeated. A part that is named several times is cut by all of these axes."""
 
     def __init__(self, partition=(), mesh_axes=()):
-        self.partition, self.mesh_axes = tuple(partition), tuple(mesh_axes)
-        if len(self.partition) != len(self.mesh_axes) or len(set(self.mesh_axes)) != len(self.mesh_axes):
+        self.partition, self.mesh_axes = tuple(map(str, partition)), tuple(mesh_axes)
+        if len(self.partition) != len(self.mesh_axes):
             raise errors.argument(f"partition {self.partition} along axes {self.mesh_axes}", "dist.ShardSpec",
-                                  "as many axes as dimensions, each axis once")
+                                  "as many axes as parts")
 
     def __repr__(self):
         return f"ShardSpec({self.partition}, {self.mesh_axes})"
 
-    def axes_of(self, rank, mesh) -> tuple:
-        """For a tensor of this rank: the mesh axes that cut each dimension."""
-        cuts: list = [[] for _ in range(rank)]
-        for name, axis in zip(self.partition, self.mesh_axes):
-            if axis not in mesh.shape:
-                raise errors.argument(f"no axis {axis!r} in {mesh}", "dist.ShardSpec")
-            if name is None:
-                continue
-            at = {"row": max(rank - 2, 0), "col": rank - 1, "batch": 0}.get(name, name)
-            if not isinstance(at, int) or not -rank <= at < rank:
-                raise errors.argument(f"no dimension {name!r} of {rank}", "dist.ShardSpec", 'row, col, batch, a number')
-            cuts[at % rank].append(axis)
-        return tuple(map(tuple, cuts))
+    def raw(self):
+        """The library's struct, which keeps what it points to."""
+        def texts(names):
+            return (ctypes.c_char_p * max(len(names), 1))(*map(capi.utf8, names))
+        return capi.tsr_shardspec(partition=texts(self.partition), mesh_axes=texts(self.mesh_axes),
+                                  n=len(self.partition))
+
+
+def spec_of(cuts):
+    """The ShardSpec of cuts, the mesh axes of each dimension."""
+    pairs = [(i, axis) for i, axes in enumerate(cuts) for axis in axes]
+    return ShardSpec([i for i, _ in pairs], [a for _, a in pairs])
