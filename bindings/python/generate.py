@@ -163,6 +163,9 @@ def stub(table):
            "from .tensors import Tensor", "", '_F = TypeVar("_F", bound=Callable[..., Any])',
            "def kernel(function: _F) -> _F: ...",
            "def autotune(cache: Optional[str] = ..., **options: Any) -> Callable[[_F], _F]: ...",
+           "def if_(condition: Any, then: Callable[..., Any], otherwise: Callable[..., Any], *operands: Any) -> Any: ...",
+           "def while_(condition: Callable[..., Any], body: Callable[..., Any], *carried: Any, max_trips: int = ...)"
+           " -> Any: ...",
            "def names() -> Sequence[str]: ...", "def table() -> Sequence[dict[str, Any]]: ...",
            "def apply(name: str, *operands: Any, results: Optional[int] = ..., **attributes: Any) -> Any: ...",
            "def as_tensor(x: Any) -> Any: ...", ""]

@@ -97,6 +97,15 @@ class Tensors(unittest.TestCase):
         with self.assertRaises(tessera.ArgumentError):
             op.kernel(lambda x: x @ tessera.zeros((12, 2)))(X)
 
+    def test_layouts_are_searched(self):
+        x, w1, w2 = numbers(8, 12), numbers(12, 6), numbers(6, 4)
+        program, why = dist.autoshard(lambda x, v, w: op.relu(x @ v) @ w, self.mesh, x, w1, w2)
+        self.assertTrue(why)
+        y, = program(x, w1, w2)
+        self.assertEqual(y.tolist(), (op.relu(x @ w1) @ w2).tolist())
+        with self.assertRaises(tessera.ArgumentError):
+            program(x)
+
     def test_elementwise_ops_and_kernels_stay_on_their_ranks(self):
         x = numbers(6, 6)
         t = self.cut(x, ("row", "dp"), ("col", "tp"))

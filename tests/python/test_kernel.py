@@ -98,6 +98,38 @@ class Kernels(unittest.TestCase):
         self.assertNotEqual(graph.trace(op.matmul, a, a).compile().kernels()[0]["tile"][:2], [16, 32])
 
 
+class Control(unittest.TestCase):
+    """op.if_ and op.while_ traced, and the same without a trace."""
+
+    def both(self, body, *given):
+        traced = op.kernel(body)(*given)
+        plain = body(*(tessera.tensor(g) for g in given))
+        self.assertEqual(traced.tolist(), plain.tolist())
+        return traced.tolist()
+
+    def test_a_branch_on_a_value(self):
+        def absolute(x, y):
+            return op.if_(x.sum() > 0, lambda x: x * 2 + y, lambda x: -x, x)
+        self.assertEqual(self.both(absolute, [1.0, 2.0], [10.0, 10.0]), [12, 14])
+        self.assertEqual(self.both(absolute, [-1.0, -2.0], [10.0, 10.0]), [1, 2])
+
+    def test_a_loop_until_a_value(self):
+        def halve(x, limit):
+            return op.while_(lambda x: x.max() > limit, lambda x: x / 2, x)
+        self.assertEqual(self.both(halve, [64.0, 3.0], tessera.tensor(5.0)), [4, 0.1875])
+
+        def doubled(x):
+            n, x = op.while_(lambda n, x: n < 5, lambda n, x: (n + 1, x + x), 0, x, max_trips=3)
+            return x
+        self.assertEqual(self.both(doubled, [1.0]), [8])
+
+    def test_what_the_functions_give_must_fit(self):
+        with self.assertRaises(tessera.Error):
+            op.kernel(lambda x: op.if_(x.sum() > 0, lambda: (x, x), lambda: x))([1.0])
+        with self.assertRaises(tessera.Error):
+            op.kernel(lambda x: op.while_(lambda x: x.sum() > 0, lambda x: 3, x))([1.0])
+
+
 class NotTraced(unittest.TestCase):
     def refused(self, body, *given):
         with self.assertRaises(tessera.TraceError) as caught:
@@ -204,6 +236,61 @@ class Graphs(unittest.TestCase):
             self.assertNotIn("\n", str(caught.exception))
         with self.assertRaises(AttributeError):
             op.no_such_op
+
+
+class Models(unittest.TestCase):
+    """ONNX, from bytes that are put together here: a field is its number and wire type, then what it holds."""
+
+    @staticmethod
+    def field(number, value):
+        def varint(n):
+            out = bytearray()
+            while n > 127:
+                out.append(n & 127 | 128)
+                n >>= 7
+            return bytes(out + bytes([n]))
+        if isinstance(value, int):
+            return varint(number << 3) + varint(value)
+        value = value.encode() if isinstance(value, str) else value
+        return varint(number << 3 | 2) + varint(len(value)) + value
+
+    def model(self, kind, dims=(2, 3)):
+        f = self.field
+
+        def info(name):
+            shape = b"".join(f(1, f(1, d) if isinstance(d, int) else f(2, d)) for d in dims)
+            return f(1, name) + f(2, f(1, f(1, 1) + f(2, shape)))
+        node = f(1, "x") + f(1, "x") + f(2, "y") + f(4, kind)
+        graph_ = f(1, node) + f(2, "g") + f(11, info("x")) + f(12, info("y"))
+        return f(1, 8) + f(7, graph_) + f(8, f(1, "") + f(2, 17))
+
+    def test_a_model_runs_from_bytes_and_from_a_file(self):
+        x = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+        g = graph.load(self.model("Add"))
+        self.assertEqual(([i.name for i in g.inputs], g({"x": x}).tolist()), (["x"], [[2, 4, 6], [8, 10, 12]]))
+        import os
+        import tempfile
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "m.onnx")
+            with open(path, "wb") as out:
+                out.write(self.model("Mul"))
+            self.assertEqual(graph.load(path)(x).tolist(), [[1, 4, 9], [16, 25, 36]])
+            path = os.path.join(folder, "m.mlir")
+            with open(path, "w") as out:
+                out.write(str(g))
+            self.assertEqual(str(graph.load(path)), str(g))
+
+    def test_open_dimensions_are_given(self):
+        g = graph.load(self.model("Add", ("n", 3)), shapes={"x": (1, 3)})
+        self.assertEqual(g([[1.0, 2.0, 3.0]]).tolist(), [[2, 4, 6]])
+
+    def test_what_is_wrong_is_one_error(self):
+        with self.assertRaises(tessera.UnsupportedError) as caught:
+            graph.load(self.model("NoSuchOp"))
+        self.assertIn("NoSuchOp", str(caught.exception))
+        for wrong in (self.model("Add")[:-9], b"nonsense", "/no/such/file.onnx"):
+            with self.assertRaises(tessera.Error):
+                graph.load(wrong)
 
 
 class OpLayer(unittest.TestCase):

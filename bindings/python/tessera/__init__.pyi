@@ -1,5 +1,5 @@
 """What `import tessera` has; the modules are loaded when they are first used."""
-from . import (arrays as arrays, capi as capi, dist as dist, dlpack as dlpack, dtypes as dtypes, graph as graph,
+from . import (arrays as arrays, capi as capi, control as control, dist as dist, dlpack as dlpack, dtypes as dtypes, graph as graph,
                kernel as kernel, numerics as numerics, op as op, options as options, profile as profile,
                program as program, runtime as runtime, schedule as schedule, tensors as tensors, trace as trace,
                tune as tune)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 
 from . import arrays, capi, dtypes, errors, options, runtime
 from . import trace as trace_module
@@ -186,10 +187,33 @@ def parse(text, file=None) -> Graph:
     return Graph(handle)
 
 
-def load(path) -> Graph:
-    """A graph from a file of IR text."""
-    with open(path, encoding="utf-8") as f:
-        return parse(f.read(), str(path))
+def load(model, shapes=None, values=None) -> Graph:
+    """A graph from a model: the path of a file or its bytes, ONNX or IR text by content. `shapes` gives inputs whose
+    dimensions the model leaves open theirs, by name; `values` the elements of inputs that its program depends on (a
+    shape that is an input). UnsupportedError names everything that can't be converted."""
+    desc, keep = capi.tsr_import_desc(), []
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        keep.append(bytes(model))
+        desc.data = ctypes.cast(ctypes.c_char_p(keep[0]), ctypes.c_void_p)
+        desc.bytes = len(keep[0])
+    else:
+        desc.path = os.fsencode(model)
+    names = sorted(set(shapes or {}) | set(values or {}))
+    rows = (capi.tsr_import_input * max(len(names), 1))()
+    for row, name in zip(rows, names):
+        row.name = capi.utf8(name)
+        row.shape.rank = -1
+        if name in (values or {}):
+            held = arrays.view(values[name]).dense()
+            keep.append(held)
+            row.dtype, row.data = dtypes.CODES[held.dtype], held.address
+            row.shape = trace_module.shape_struct(held.shape)
+        if name in (shapes or {}):
+            row.shape = trace_module.shape_struct(tuple(shapes[name]))
+    desc.inputs, desc.n_inputs = rows, len(names)
+    handle = ctypes.c_void_p()
+    capi.tsr_graph_import(runtime.context().handle, ctypes.byref(desc), ctypes.byref(handle))
+    return Graph(handle)
 
 
 def trace_function(function, given, upfront):
@@ -214,6 +238,7 @@ def trace_function(function, given, upfront):
 
 
 def made_name(function):
+    """A function's name for messages."""
     return getattr(function, "__name__", "function")
 
 
@@ -228,12 +253,13 @@ def parameter_names(function, n):
 def trace(function, *specs) -> Graph:
     """The graph of a Python function for inputs of these types: spec(shape, dtype), or arrays for theirs. What the
     function returns are the outputs; tensors of elsewhere that it uses are bound by reference."""
-    given = [s if isinstance(s, Spec) or trace_module.is_number(s) else _spec_of(s) for s in specs]
+    given = [s if isinstance(s, Spec) or trace_module.is_number(s) else spec_of_array(s) for s in specs]
     made, outs, _, _ = trace_function(function, given, True)
     return close(made, outs)
 
 
-def _spec_of(x):
+def spec_of_array(x):
+    """The type of an array."""
     t = tensor(x)
     return Spec(t.shape, t.dtype)
 

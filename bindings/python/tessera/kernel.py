@@ -89,7 +89,7 @@ class Kernel:
 
     def graph(self, *given):
         """The graph that a call with these arguments (arrays, specs, numbers) becomes."""
-        specs = [g if isinstance(g, graphs.Spec) or trace.is_number(g) else graphs._spec_of(g) for g in given]
+        specs = [g if isinstance(g, graphs.Spec) or trace.is_number(g) else graphs.spec_of_array(g) for g in given]
         return graphs.trace(self.function, *specs)
 
 

@@ -12,8 +12,9 @@ from .tensors import Tensor
 _lock = threading.Lock()
 _rows = {}
 _functions = {}
-_KEYWORDS = {"and": "and_", "or": "or_", "not": "not_", "if": "if_", "while": "while_"}
-_NOT_CALLED = ("func", "return", "constant", "custom")
+_KEYWORDS = {"and": "and_", "or": "or_", "not": "not_"}
+_NOT_CALLED = ("func", "return", "constant", "custom", "if", "while", "yield")  # control.py has if and while
+_ELSEWHERE = {"kernel": "kernel", "autotune": "kernel", "Kernel": "kernel", "if_": "control", "while_": "control"}
 _MOST_PROGRAMS = 256
 
 
@@ -95,12 +96,17 @@ def _type_of_numbers(operands):
 
 
 def as_tensor(x):
+    """A tensor of whatever is like one; numbers stay as they are."""
     if isinstance(x, Tensor) or trace.is_number(x):
         return x
-    if hasattr(x, "ndim") and not x.ndim and hasattr(x, "item") and not arrays.is_array(x):
-        return x.item()
     from .tensors import tensor
     return tensor(x)
+
+
+def _complex(x):
+    if not isinstance(x, Tensor) or x.dtype in dtypes.COMPLEX:
+        return x
+    return x.astype("complex128" if x.dtype == "f64" else "complex64")
 
 
 def apply(name, *operands, results=None, **given):
@@ -115,6 +121,8 @@ def apply(name, *operands, results=None, **given):
         if hasattr(o, "apply_op"):  # of a mesh
             return o.apply_op(name, operands, given)
     operands = [as_tensor(o) for o in operands if o is not None]
+    if row["types"] == "complex":  # what is only of complex numbers takes real ones as such
+        operands = [_complex(o) for o in operands]
     given = _attributes(row, given)
     n = _results(row, len(operands), given, results)
     numbers = _type_of_numbers(operands)
@@ -180,9 +188,9 @@ def _function(name):
 
 
 def __getattr__(name):
-    if name in ("kernel", "autotune", "Kernel"):
-        from . import kernel as module
-        return getattr(module, name)
+    if name in _ELSEWHERE:
+        from importlib import import_module
+        return getattr(import_module("." + _ELSEWHERE[name], __package__), name)
     if name.startswith("__"):
         raise AttributeError(name)
     if name not in _functions:
@@ -191,4 +199,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted(["kernel", "autotune", "names", "table", "apply"] + names())
+    return sorted([*_ELSEWHERE, "names", "table", "apply"] + names())

@@ -8,5 +8,6 @@ ranks, with the collectives that the library finds cheapest between.
 from . import collective
 from .mesh import Mesh, ShardSpec, mesh
 from .sharded import ShardWarning, Sharded, distribute, tensor
+from .spmd import DistProgram, autoshard
 
-__all__ = ["Mesh", "ShardSpec", "ShardWarning", "Sharded", "collective", "distribute", "mesh", "tensor"]
+__all__ = ["DistProgram", "Mesh", "autoshard", "ShardSpec", "ShardWarning", "Sharded", "collective", "distribute", "mesh", "tensor"]

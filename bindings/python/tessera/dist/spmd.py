@@ -21,7 +21,7 @@ class DistProgram(Handle):
             capi.tsr_dist_program_compile(mesh.handle, graph_handle, ctypes.byref(asked), ctypes.byref(handle))
         del keep
         super().__init__(handle, mesh)
-        self.mesh = mesh
+        self.mesh, self.types = mesh, ((), ())
 
     def _text(self, function):
         with text_of() as t:
@@ -48,6 +48,19 @@ class DistProgram(Handle):
 
     def input(self, i):
         return self._tensor(capi.tsr_dist_program_input, i)
+
+    def __call__(self, *given):
+        """Spreads arrays as the inputs lie, runs, and gives a list of Sharded, one per output."""
+        from ..tensors import tensor
+        from .sharded import Sharded
+        if len(given) != len(self.types[0]):
+            raise errors.argument(f"{len(given)} arguments for {len(self.types[0])}", "dist")
+        ins = []
+        for i, (x, (dtype, shape)) in enumerate(zip(given, self.types[0])):
+            ins.append(Sharded(shape, dtype, self.input(i)))
+            ins[-1][:] = tensor(x, dtype)
+        return [Sharded(shape, dtype, held) for (dtype, shape), held in
+                zip(self.types[1], self.run([x.held for x in ins]))]
 
     def _tensor(self, function, i):
         from .sharded import Description
@@ -176,3 +189,17 @@ def program_of(kernel, given) -> DistProgram:
     """The program that a kernel on tensors of a mesh runs."""
     call = KernelCall(kernel, given)
     return prepare(*call.asked(), call.state)[0].program
+
+
+def autoshard(function, mesh, *specs):
+    """(program, why): a function for inputs of these types (spec, arrays), of which the library searches how each is to
+    lie on the mesh, by the modelled time of the whole program. program(*arrays) runs it."""
+    from .. import graph as graphs
+    found = graphs.trace(function, *specs)
+    if found.captured:
+        raise errors.argument("tensors of elsewhere in a function on a mesh", "dist", "give them as arguments")
+    with text_of() as t:
+        capi.tsr_graph_autoshard(found.handle, mesh.handle, None, t.out)
+    program = DistProgram(mesh, found.handle, found.key())
+    program.types = tuple([(i.dtype, i.shape) for i in infos] for infos in (found.inputs, found.outputs))
+    return program, t.value
