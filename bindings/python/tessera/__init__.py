@@ -15,8 +15,8 @@
 from .errors import (ArgumentError, Error, NotFoundError, OutOfMemoryError, TraceError, UnavailableError,
                      UnsupportedError)
 
-_MODULES = ("arrays", "capi", "control", "dist", "dlpack", "dtypes", "graph", "kernel", "numerics", "op", "options", "profile",
-            "program", "runtime", "schedule", "tensors", "trace", "tune")
+_MODULES = ("arrays", "capi", "control", "dist", "dlpack", "dtypes", "graph", "kernel", "numerics", "op", "options",
+            "profile", "program", "runtime", "schedule", "tensors", "trace", "tune")
 _NAMES = {"Tensor": "tensors", "tensor": "tensors", "from_dlpack": "tensors", "zeros": "tensors", "device": "runtime",
           "devices": "runtime", "backends": "runtime", "use": "runtime", "Device": "runtime", "Graph": "graph",
           "spec": "graph", "Program": "program"}

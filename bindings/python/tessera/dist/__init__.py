@@ -10,4 +10,5 @@ from .mesh import Mesh, ShardSpec, mesh
 from .sharded import ShardWarning, Sharded, distribute, tensor
 from .spmd import DistProgram, autoshard
 
-__all__ = ["DistProgram", "Mesh", "autoshard", "ShardSpec", "ShardWarning", "Sharded", "collective", "distribute", "mesh", "tensor"]
+__all__ = ["DistProgram", "Mesh", "ShardSpec", "ShardWarning", "Sharded", "autoshard", "collective", "distribute",
+           "mesh", "tensor"]
