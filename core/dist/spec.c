@@ -90,10 +90,8 @@ tsr_status dist_spec_by_names(const dist_mesh *m, int rank, const char *const *p
       return BAD("shardspec", "row, col, batch, head, seq, channel, or a dimension's number",
                  "a tensor of rank %d has no part \"%.40s\"", rank, part);
     if (used >> a & 1) return BAD("shardspec", NULL, "axis \"%s\" cuts two dimensions", axis);
-    if (out->dim[d])
-      return BAD("shardspec", "IR text cuts a dimension by several axes: \"dp+tp\"", "dimension %d is named twice", d);
     used |= 1u << a;
-    out->dim[d] = (uint8_t)(1u << a);
+    out->dim[d] |= (uint8_t)(1u << a);
   }
   return NULL;
 }

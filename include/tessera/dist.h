@@ -39,7 +39,8 @@ TSR_API TSR_MUST_USE tsr_status tsr_mesh_print(const tsr_mesh *mesh, char **text
 
 /* How a tensor lies on a mesh: part i of it is cut by axis mesh_axes[i]. Parts are "row" and "col" (the last two
  * dimensions), "batch", "head", "channel" (the first; the second), "seq" (the last but one), or a dimension's number.
- * Along all other axes it is repeated; with n = 0 along all of them. */
+ * One that is named several times is cut by all of these axes, by the later one of the mesh first. Along all other axes
+ * it is repeated; with n = 0 along all of them. */
 typedef struct tsr_shardspec {
   const char *const *partition;
   const char *const *mesh_axes;
