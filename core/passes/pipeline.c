@@ -9,6 +9,7 @@
 #include "core/passes/graph/complex.h"
 #include "core/passes/graph/expand_ops.h"
 #include "core/passes/graph/outline.h"
+#include "core/passes/graph/precision.h"
 #include "core/passes/graph/simplify.h"
 #include "core/passes/graph/transforms.h"
 #include "core/passes/lower.h"
@@ -41,6 +42,10 @@ static tsr_status transforms(const pipeline *p, ir_module *m, ir_module **out) {
 
 static tsr_status simplify(const pipeline *p, ir_module *m, ir_module **out) {
   return graph_simplify_module(m, &p->options);
+}
+
+static tsr_status precision(const pipeline *p, ir_module *m, ir_module **out) {
+  return graph_apply_precision(m, p->precision, &p->options);
 }
 
 static tsr_status to_schedule(const pipeline *p, ir_module *m, ir_module **out) {
@@ -109,6 +114,7 @@ static const pass_row rows[] = {
     {"complex", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, split_complex, true, "complex numbers become pairs of real ones"},
     {"transforms", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, transforms, true, "Fourier transforms become kernels of as many points as the device takes, or products"},
     {"simplify", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, simplify, true, "rewrite rules to a fixed point, common subexpressions, dead ops"},
+    {"precision", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, precision, true, "types of the precision modes safe and aggressive"},
     {"to_schedule", TSR_LEVEL_GRAPH, TSR_LEVEL_SCHEDULE, to_schedule, true, "fusion groups become the kernels of a program"},
     {"rematerialize", TSR_LEVEL_SCHEDULE, TSR_LEVEL_SCHEDULE, rematerialize, true, "kernels run again where temporaries don't fit into their budget"},
     {"expand", TSR_LEVEL_SCHEDULE, TSR_LEVEL_SCHEDULE, expand, false, "short forms of tiled products are written out"},

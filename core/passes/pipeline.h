@@ -18,6 +18,7 @@ typedef struct pipeline {
   const tsr_caps *caps;
   pass_options options;  /* its trace may be NULL */
   const char *policy;    /* "fast", ... */
+  tsr_precision precision;
   bool error_if_illegal; /* a schedule that breaks a limit; else it is changed to fit */
   void *user;            /* of all functions below, which may be NULL */
   bool (*suggest)(void *user, const be_matmul *desc, int64_t tile[3]); /* see tile_options */

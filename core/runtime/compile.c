@@ -12,6 +12,7 @@
 #include "core/passes/schedule/kernel.h"
 #include "core/ir/target/target.h"
 #include "core/ir/tile/tile.h"
+#include "core/passes/graph/precision.h"
 #include "core/passes/pipeline.h"
 #include "core/passes/target/program.h"
 #include "core/passes/tile/work.h"
@@ -27,6 +28,7 @@ typedef struct compile {
   rt_lighter *lighter;
   char disable[1024];
   tsr_level level; /* of the text or graph given */
+  tsr_precision precision;
 } compile;
 
 static tsr_level level_of(const ir_module *m) {
@@ -295,6 +297,7 @@ static tsr_status lower_all(compile *c) {
                   .exact = p->policy != TSR_POLICY_FAST,
                   .trace = &p->trace},
       .policy = tsr_policy_name(p->policy),
+      .precision = c->precision,
       .error_if_illegal = fallback_of(c) == TSR_FALLBACK_ERROR,
       .user = c,
       .suggest = suggest,
@@ -331,15 +334,18 @@ static tsr_status check_scheduled_for(compile *c, const ir_op *program) {
  */
 static tsr_status choose_policy(compile *c, const ir_module *m) {
   tsr_program *p = c->p;
-  const char *named = NULL;
+  const char *named = NULL, *moded = NULL;
   p->policy = p->ctx->policy;
   for (const ir_op *o = m->root->regions[0]->first; o; o = o->next) {
     if (o->def->level != IR_GRAPH && o->def->level != IR_SCHEDULE) continue;
     TSR_TRY(check_scheduled_for(c, o));
-    const char *name = ir_get_str(o, "policy", ""), *mode = ir_get_str(o, "precision", "standard");
-    if (strcmp(mode, "standard"))
-      return ir_error_at(o, o->loc, TSR_UNSUPPORTED, "give the values the types they are to have: docs/precision.md",
-                         "precision mode \"%s\": only standard is there", mode);
+    const char *name = ir_get_str(o, "policy", ""), *mode = ir_get_str(o, "precision", "");
+    if (*mode && !precision_named(mode, &c->precision))
+      return ir_error_at(o, o->loc, TSR_VERIFY_ERROR, PRECISION_WORDS, "unknown precision mode \"%s\"", mode);
+    if (*mode && moded && strcmp(moded, mode))
+      return ir_error_at(o, o->loc, TSR_UNSUPPORTED, "compile them apart", "precision %s beside %s: a program has one",
+                         mode, moded);
+    if (*mode) moded = mode;
     if (!*name) continue;
     if (!(p->policy = policy_named(name)))
       return ir_error_at(o, o->loc, TSR_VERIFY_ERROR, POLICY_WORDS, "unknown numerics policy \"%s\"", name);
@@ -349,10 +355,12 @@ static tsr_status choose_policy(compile *c, const ir_module *m) {
     named = name;
   }
   if (c->o && c->o->policy) p->policy = c->o->policy;
-  if (!c->o || c->o->precision == TSR_PRECISION_STANDARD) return NULL;
-  return st_make(&p->ctx->al, TSR_UNSUPPORTED,
-                 RT_WHERE("compile", "give the values the types they are to have: docs/precision.md"),
-                 "precision modes other than standard are not there");
+  const bool asked = c->o && c->o->precision != TSR_PRECISION_STANDARD;
+  if (asked) c->precision = c->o->precision;
+  if (c->precision == TSR_PRECISION_DETERMINISTIC) p->policy = TSR_POLICY_DETERMINISTIC;
+  if (!asked || c->precision == TSR_PRECISION_DETERMINISTIC || c->level == TSR_LEVEL_GRAPH) return NULL;
+  return st_make(&p->ctx->al, TSR_INVALID_ARGUMENT, RT_WHERE("compile", "give Graph IR"),
+                 "the text begins below the level in which a precision mode changes types");
 }
 
 static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_options *o, rt_lighter *lighter,

@@ -46,8 +46,10 @@ TSR_API const char *tsr_policy_name(tsr_policy p);
 /* The policy's use case in one line. A constant string. */
 TSR_API const char *tsr_policy_help(tsr_policy p);
 
-/* Precision mode (docs/precision.md). Only standard is there: the types are those of the graph, floats of up to 32 bits
- * are accumulated in f32. The others are TSR_UNSUPPORTED. */
+/* Precision mode (docs/precision.md) of a compiled graph, which else its function's attribute `precision` names. Sums
+ * of floats of up to 32 bits are f32 in all of them. standard: the types are those of the graph; safe: narrower floats
+ * are computed in f32; aggressive: products have fp8 operands with scales, attention bf16 ones; deterministic: the
+ * policy of that name. What goes in and comes out keeps its type. */
 typedef enum tsr_precision {
   TSR_PRECISION_STANDARD,
   TSR_PRECISION_SAFE,

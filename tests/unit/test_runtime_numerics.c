@@ -316,9 +316,8 @@ static void a_launch_may_have_a_policy_of_its_own(void **state) {
 static void an_unknown_policy_or_precision_is_one_clear_line(void **state) {
   static const struct { const char *text; tsr_precision precision; tsr_code code; const char *says; } cases[] = {
       {", policy = \"sloppy\"", TSR_PRECISION_STANDARD, TSR_VERIFY_ERROR, "scopes.mlir:2:1"},
-      {", precision = \"aggressive\"", TSR_PRECISION_STANDARD, TSR_UNSUPPORTED, "only standard"},
-      {"", TSR_PRECISION_AGGRESSIVE, TSR_UNSUPPORTED, "other than standard"},
-      {"", TSR_PRECISION_SAFE, TSR_UNSUPPORTED, "docs/precision.md"}};
+      {", precision = \"bold\"", TSR_PRECISION_STANDARD, TSR_VERIFY_ERROR, "unknown precision mode"},
+      {", precision = \"aggressive\", fp8_scales = \"row\"", TSR_PRECISION_STANDARD, TSR_VERIFY_ERROR, "unknown fp8_scales"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char *said = NULL;
     tsr_status st =

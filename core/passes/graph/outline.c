@@ -35,7 +35,7 @@ static const char *stays(const pass_options *o, const ir_op *op) {
 }
 
 static const char *add_function(ir_module *m, const ir_op *func, const ir_op *op, int r, int number) {
-  static const char *const kept[] = {"policy", "precision", "memory_budget"}, *const parts[2][2] = {
+  static const char *const kept[] = {"policy", "precision", "fp8_scales", "memory_budget"}, *const parts[2][2] = {
                                                                                   {"then", "else"},
                                                                                   {"condition", "body"}};
   const bool loop = graph_is(op, G_WHILE);
