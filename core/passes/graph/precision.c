@@ -1,5 +1,5 @@
-/* core/passes/graph/precision.c - see precision.h. In safe mode the data field of a narrow value is its f32 counterpart,
- * once something needs it; ops that stay as they are read the narrow one, made of that. */
+/* core/passes/graph/precision.c - see precision.h. In safe mode the data field of a narrow value is its f32
+ * counterpart, once something needs it; ops that stay as they are read the narrow one, made of that. */
 #include "core/passes/graph/precision.h"
 
 #include <string.h>
