@@ -30,13 +30,31 @@ static void from_chain(const void *chain, VkBaseOutStructure *to, size_t size) {
 #define INIT(f, member, type) (f)->member.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##type
 #define LINK(f, member) ((f)->member.pNext = (f)->base.pNext, (f)->base.pNext = &(f)->member)
 
-static void read_features(const be_instance *in, VkPhysicalDevice p, const ext_list *e, const void *chain,
-                          bool imported, vk_all_features *f) {
+/* Before Vulkan 1.2 what v11 and v12 have stands in structs of their own, before 1.3 nothing does for us what v13 has. */
+static void link_versions(const ext_list *e, uint32_t minor, vk_all_features *f) {
+  INIT(f, v11, VULKAN_1_1_FEATURES), INIT(f, v12, VULKAN_1_2_FEATURES), INIT(f, v13, VULKAN_1_3_FEATURES);
+  INIT(f, half, 16BIT_STORAGE_FEATURES), INIT(f, byte, 8BIT_STORAGE_FEATURES),
+      INIT(f, narrow, SHADER_FLOAT16_INT8_FEATURES);
+  if (minor >= 2) LINK(f, v11), LINK(f, v12);
+  else LINK(f, half);
+  if (minor >= 3) LINK(f, v13);
+  if (minor < 2 && has(e, "VK_KHR_8bit_storage")) LINK(f, byte);
+  if (minor < 2 && has(e, "VK_KHR_shader_float16_int8")) LINK(f, narrow);
+}
+
+static void join_versions(uint32_t minor, vk_all_features *f) {
+  if (minor >= 2) return;
+  f->v11.storageBuffer16BitAccess = f->half.storageBuffer16BitAccess;
+  f->v12.storageBuffer8BitAccess = f->byte.storageBuffer8BitAccess;
+  f->v12.shaderInt8 = f->narrow.shaderInt8, f->v12.shaderFloat16 = f->narrow.shaderFloat16;
+}
+
+static void read_features(const be_instance *in, VkPhysicalDevice p, const ext_list *listed, uint32_t minor,
+                          const void *chain, bool imported, vk_all_features *f) {
+  const ext_list none = {0}, *e = minor < 3 ? &none : listed; /* the rest is for 1.3 */
   memset(f, 0, sizeof *f);
   INIT(f, base, FEATURES_2);
-  INIT(f, v11, VULKAN_1_1_FEATURES), LINK(f, v11);
-  INIT(f, v12, VULKAN_1_2_FEATURES), LINK(f, v12);
-  INIT(f, v13, VULKAN_1_3_FEATURES), LINK(f, v13);
+  link_versions(listed, minor, f);
   INIT(f, matrix, COOPERATIVE_MATRIX_FEATURES_KHR), INIT(f, bf16, SHADER_BFLOAT16_FEATURES_KHR),
       INIT(f, f8, SHADER_FLOAT8_FEATURES_EXT);
   INIT(f, nv2, COOPERATIVE_MATRIX_2_FEATURES_NV), INIT(f, layout, WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR);
@@ -50,6 +68,7 @@ static void read_features(const be_instance *in, VkPhysicalDevice p, const ext_l
   if (has(e, "VK_KHR_shader_clock")) LINK(f, clock);
   if (!imported) {
     in->fn.vkGetPhysicalDeviceFeatures2(p, &f->base);
+    join_versions(minor, f);
     vk_hide_features(f);
     return;
   }
@@ -167,15 +186,37 @@ static void matrices(const be_instance *in, VkPhysicalDevice p, const vk_feature
 
 /* ---- properties ---- */
 
-static void read_properties(const be_instance *in, VkPhysicalDevice p, const vk_features *f, vk_all_properties *q) {
+static void link_property_versions(uint32_t minor, vk_all_properties *q) {
+  INIT(q, v11, VULKAN_1_1_PROPERTIES), INIT(q, v12, VULKAN_1_2_PROPERTIES), INIT(q, v13, VULKAN_1_3_PROPERTIES);
+  INIT(q, subgroup, SUBGROUP_PROPERTIES), INIT(q, id, ID_PROPERTIES);
+  INIT(q, maintenance3, MAINTENANCE_3_PROPERTIES);
+  if (minor >= 2) LINK(q, v11), LINK(q, v12);
+  else LINK(q, subgroup), LINK(q, id), LINK(q, maintenance3);
+  if (minor >= 3) LINK(q, v13);
+}
+
+static void join_property_versions(uint32_t minor, vk_all_properties *q) {
+  q->minor = minor;
+  if (minor < 2) {
+    q->v11.subgroupSize = q->subgroup.subgroupSize;
+    q->v11.subgroupSupportedStages = q->subgroup.supportedStages;
+    q->v11.subgroupSupportedOperations = q->subgroup.supportedOperations;
+    memcpy(q->v11.deviceUUID, q->id.deviceUUID, VK_UUID_SIZE);
+    memcpy(q->v11.driverUUID, q->id.driverUUID, VK_UUID_SIZE);
+    q->v11.maxMemoryAllocationSize = q->maintenance3.maxMemoryAllocationSize;
+  }
+  if (minor < 3) q->v13.minSubgroupSize = q->v13.maxSubgroupSize = q->v11.subgroupSize;
+}
+
+static void read_properties(const be_instance *in, VkPhysicalDevice p, uint32_t minor, const vk_features *f,
+                            vk_all_properties *q) {
   memset(q, 0, sizeof *q);
   INIT(q, base, PROPERTIES_2);
-  INIT(q, v11, VULKAN_1_1_PROPERTIES), LINK(q, v11);
-  INIT(q, v12, VULKAN_1_2_PROPERTIES), LINK(q, v12);
-  INIT(q, v13, VULKAN_1_3_PROPERTIES), LINK(q, v13);
+  link_property_versions(minor, q);
   INIT(q, nv2, COOPERATIVE_MATRIX_2_PROPERTIES_NV);
   if (f->nv2) LINK(q, nv2);
   in->fn.vkGetPhysicalDeviceProperties2(p, &q->base);
+  join_property_versions(minor, q);
   vk_hide_properties(q);
 }
 
@@ -201,7 +242,8 @@ bool vk_may_require(const vk_features *f, const vk_limits *l, const tsr_caps *c,
 static void fill_limits(VkPhysicalDevice p, const vk_all_properties *q, vk_limits *l) {
   const VkPhysicalDeviceLimits *m = &q->base.properties.limits;
   VkPhysicalDeviceType type = q->base.properties.deviceType;
-  *l = (vk_limits){.timestamp_period = m->timestampPeriod, .software = type == VK_PHYSICAL_DEVICE_TYPE_CPU,
+  *l = (vk_limits){.minor = q->minor,
+                   .timestamp_period = m->timestampPeriod, .software = type == VK_PHYSICAL_DEVICE_TYPE_CPU,
                    .unified = type == VK_PHYSICAL_DEVICE_TYPE_CPU || type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU,
                    .max_buffer = q->v13.maxBufferSize, .max_allocation = q->v11.maxMemoryAllocationSize};
   uint32_t n = m->maxPerStageDescriptorStorageBuffers;
@@ -280,6 +322,7 @@ static void fill_caps(const be_instance *in, VkPhysicalDevice p, const vk_all_pr
                   .coopmat2_convert = f->nv2_convert,
                   .full_subgroups = f->full_subgroups && f->subgroup_size_control,
                   .descriptors = !f->bda,
+                  .spirv_minor = q->minor < 2 ? 3 : q->minor < 3 ? 5 : 6,
                   .shared_layout = f->explicit_layout,
                   .coopmat2_max_dim = (int)q->nv2.cooperativeMatrixFlexibleDimensionsMaxDimension,
                   .coopmat2_shared_bytes = q->nv2.cooperativeMatrixWorkgroupScopeReservedSharedMemory};
@@ -325,6 +368,15 @@ static tsr_status find_out(be_instance *in, VkPhysicalDevice p, vk_id *id) {
   return vk_must(&in->probe, id, "properties");
 }
 
+/* 1.3 is asked of an application's. */
+static uint32_t used_version(const be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import *import) {
+  VkPhysicalDeviceProperties q;
+  if (import) return 3;
+  in->fn.vkGetPhysicalDeviceProperties(p, &q);
+  uint32_t minor = VK_API_VERSION_MINOR(q.apiVersion);
+  return minor < in->minor ? minor : in->minor;
+}
+
 tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import *import, vk_features *f, vk_limits *l,
                     be_device_info *info) {
   const be_env *env = in->env;
@@ -345,10 +397,11 @@ tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import
     VkResult r = in->fn.vkEnumerateDeviceExtensionProperties(p, NULL, &ext.n, ext.props);
     if (r != VK_SUCCESS && r != VK_INCOMPLETE) ext.n = 0;
   }
-  read_features(in, p, &ext, import ? import->features : NULL, import != NULL, &have);
+  uint32_t minor = used_version(in, p, import);
+  read_features(in, p, &ext, minor, import ? import->features : NULL, import != NULL, &have);
   al_free(env->al, ext.props, n * sizeof *ext.props + 1, 16);
   summarise(&have, f);
-  read_properties(in, p, f, &q);
+  read_properties(in, p, minor, f, &q);
   vk_did(&in->probe, &id, "properties", "ok");
   fill_limits(p, &q, l);
   l->id = id;

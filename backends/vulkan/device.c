@@ -69,6 +69,16 @@ static VkResult create_device(be_device *d) {
                                           .maintenance4 = f->maintenance4,
                                           .subgroupSizeControl = f->subgroup_size_control,
                                           .computeFullSubgroups = f->full_subgroups};
+  VkPhysicalDevice16BitStorageFeatures half = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,
+                                               .pNext = &base,
+                                               .storageBuffer16BitAccess = f->storage16};
+  VkPhysicalDevice8BitStorageFeatures byte = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES,
+                                              .storageBuffer8BitAccess = f->storage8};
+  VkPhysicalDeviceShaderFloat16Int8Features narrow = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,
+      .shaderFloat16 = f->f16,
+      .shaderInt8 = f->i8};
+  const uint32_t minor = d->limits.minor;
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR, .cooperativeMatrix = VK_TRUE};
   VkPhysicalDeviceShaderBfloat16FeaturesKHR bf16 = {.sType =
@@ -94,9 +104,11 @@ static VkResult create_device(be_device *d) {
       .pipelineExecutableInfo = VK_TRUE};
   VkPhysicalDeviceShaderClockFeaturesKHR clock = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CLOCK_FEATURES_KHR,
                                                   .shaderDeviceClock = VK_TRUE};
-  void *chain = &v13;
+  void *chain = minor >= 3 ? (void *)&v13 : minor == 2 ? (void *)&v12 : (void *)&half;
 #define USE(cond, s, name) \
   if (cond) s.pNext = chain, chain = &s, ext[n++] = name
+  USE(minor < 2 && f->storage8, byte, "VK_KHR_8bit_storage");
+  USE(minor < 2 && (f->f16 || f->i8), narrow, "VK_KHR_shader_float16_int8");
   USE(f->coopmat, matrix, "VK_KHR_cooperative_matrix");
   USE(f->bfloat16, bf16, "VK_KHR_shader_bfloat16");
   USE(f->float8, f8, "VK_EXT_shader_float8");

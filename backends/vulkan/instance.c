@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/vulkan/vk.h"
+#include "backends/vulkan/reported.h"
 
 static pthread_mutex_t volk_lock = PTHREAD_MUTEX_INITIALIZER; /* volk's global pointers */
 
@@ -14,9 +14,9 @@ tsr_status vk_load(const be_env *env) {
     return st_make(env->al, TSR_UNAVAILABLE,
                    ST_WHERE("vulkan", NULL, "install the Vulkan loader (libvulkan1) and a driver"),
                    "no Vulkan loader (libvulkan.so.1)");
-  if (volkGetInstanceVersion() < VK_API_VERSION_1_3)
+  if (volkGetInstanceVersion() < VK_API_VERSION_1_1)
     return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, "update the Vulkan loader"),
-                   "the Vulkan loader is older than 1.3");
+                   "the Vulkan loader is older than 1.1");
   return NULL;
 }
 
@@ -68,6 +68,13 @@ static bool takes_settings(const char *layer) {
   return false;
 }
 
+/* 1.3, or what there is. */
+static uint32_t minor_version(void) {
+  uint32_t v = volkGetInstanceVersion(), minor = VK_API_VERSION_MAJOR(v) > 1 ? 3 : VK_API_VERSION_MINOR(v);
+  if (minor > 3) minor = 3;
+  return minor > vk_hide_limit("api") ? (uint32_t)vk_hide_limit("api") : minor;
+}
+
 static VkResult create(be_instance *in, bool validate) {
   static const char *const layer = "VK_LAYER_KHRONOS_validation";
   static const char *const extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
@@ -82,7 +89,7 @@ static VkResult create(be_instance *in, bool validate) {
   VkApplicationInfo app = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                            .pApplicationName = "tessera",
                            .pEngineName = "tessera",
-                           .apiVersion = VK_API_VERSION_1_3};
+                           .apiVersion = VK_MAKE_API_VERSION(0, 1, in->minor, 0)};
   VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
                                .pNext = validate ? &messenger : NULL,
                                .pApplicationInfo = &app,
@@ -97,7 +104,7 @@ static VkResult create(be_instance *in, bool validate) {
   return validate ? in->fn.vkCreateDebugUtilsMessengerEXT(in->vk, &messenger, NULL, &in->messenger) : VK_SUCCESS;
 }
 
-/* Devices that can run what the emitter makes: Vulkan 1.3 with a compute queue. */
+/* Devices that can run what the emitter makes: Vulkan 1.1 with a compute queue. */
 static void list_devices(be_instance *in) {
   VkPhysicalDevice all[VK_MAX_DEVICES];
   uint32_t n = VK_MAX_DEVICES;
@@ -106,7 +113,7 @@ static void list_devices(be_instance *in) {
   for (uint32_t i = 0; i < n; i++) {
     VkPhysicalDeviceProperties p;
     in->fn.vkGetPhysicalDeviceProperties(all[i], &p);
-    if (p.apiVersion >= VK_API_VERSION_1_3) {
+    if (p.apiVersion >= VK_API_VERSION_1_1) {
       in->devices[in->n_devices++] = all[i];
       continue;
     }
@@ -125,13 +132,17 @@ tsr_status vk_instance_load(be_instance *in) {
     return st_make(env->al, TSR_UNAVAILABLE,
                    ST_WHERE("vulkan", NULL, "install vulkan-validationlayers or unset TSR_VK_VALIDATION"),
                    "TSR_VK_VALIDATION is set but VK_LAYER_KHRONOS_validation is not installed");
+  in->minor = minor_version();
+  if (in->minor < 1)
+    return st_make(env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, "TSR_VK_HIDE: api=1 is the least"),
+                   "no Vulkan 1.1");
   VkResult r = create(in, validate);
   if (r == VK_SUCCESS) list_devices(in);
   if (r == VK_ERROR_OUT_OF_HOST_MEMORY) return st_oom();
   if (r == VK_SUCCESS && in->n_devices) return NULL;
   return st_make(env->al, TSR_UNAVAILABLE,
-                 ST_WHERE("vulkan", NULL, "install a Vulkan 1.3 driver (mesa-vulkan-drivers has one for the CPU)"),
-                 r != VK_SUCCESS ? "vkCreateInstance failed (%d)" : "no Vulkan 1.3 device", (int)r);
+                 ST_WHERE("vulkan", NULL, "install a Vulkan driver (mesa-vulkan-drivers has one for the CPU)"),
+                 r != VK_SUCCESS ? "vkCreateInstance failed (%d)" : "no Vulkan 1.1 device", (int)r);
 }
 
 tsr_status vk_instance_create(const be_env *env, be_instance **out) {

@@ -37,8 +37,7 @@ void vk_hide_features(vk_all_features *f) {
     if (rows[i].kind == FEATURE && knob_has("TSR_VK_HIDE", rows[i].word)) *feature(&rows[i], f) = VK_FALSE;
 }
 
-/* "word=N" in the list: N; else UINT64_MAX. */
-static uint64_t limit(const char *word) {
+uint64_t vk_hide_limit(const char *word) {
   size_t n = strlen(word);
   for (const char *v = knob_str("TSR_VK_HIDE"); *v; v += strcspn(v, ","), v += *v == ',')
     if (!strncmp(v, word, n) && v[n] == '=') return strtoull(v + n + 1, NULL, 10);
@@ -52,7 +51,7 @@ void vk_hide_properties(vk_all_properties *q) {
     if (rows[i].kind == CONTROLS) memset((char *)q + rows[i].at, 0, 3 * sizeof(VkBool32));
   }
 #define LOWER(word, where) \
-  if (q->where > limit(#word)) q->where = limit(#word);
+  if (q->where > vk_hide_limit(#word)) q->where = (unsigned)vk_hide_limit(#word);
   VK_HIDE_LIMITS(LOWER)
 #undef LOWER
   VkPhysicalDeviceLimits *m = &q->base.properties.limits;

@@ -9,6 +9,9 @@ typedef struct vk_all_features {
   VkPhysicalDeviceVulkan11Features v11;
   VkPhysicalDeviceVulkan12Features v12;
   VkPhysicalDeviceVulkan13Features v13;
+  VkPhysicalDevice16BitStorageFeatures half; /* these three: in place of v11 and v12 before Vulkan 1.2 */
+  VkPhysicalDevice8BitStorageFeatures byte;
+  VkPhysicalDeviceShaderFloat16Int8Features narrow;
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix;
   VkPhysicalDeviceShaderBfloat16FeaturesKHR bf16;
   VkPhysicalDeviceShaderFloat8FeaturesEXT f8;
@@ -23,11 +26,17 @@ typedef struct vk_all_properties {
   VkPhysicalDeviceVulkan11Properties v11;
   VkPhysicalDeviceVulkan12Properties v12;
   VkPhysicalDeviceVulkan13Properties v13;
+  VkPhysicalDeviceSubgroupProperties subgroup; /* these three: in place of v11 before Vulkan 1.2 */
+  VkPhysicalDeviceIDProperties id;
+  VkPhysicalDeviceMaintenance3Properties maintenance3;
+  uint32_t minor; /* of the Vulkan version that is used */
   VkPhysicalDeviceCooperativeMatrix2PropertiesNV nv2;
 } vk_all_properties;
 
 /* ---- lacking.c: TSR_VK_HIDE, and what takes the place of what is not there ---- */
 bool vk_hides_extension(const char *name);
+/* "word=N" in the list: N; else UINT64_MAX. */
+uint64_t vk_hide_limit(const char *word);
 void vk_hide_features(vk_all_features *f);
 void vk_hide_properties(vk_all_properties *q);
 /* "fences for timeline semaphores; ...; TSR_VK_HIDE=...", "" when nothing is lacking. */

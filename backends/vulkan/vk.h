@@ -40,6 +40,7 @@ struct be_instance {
   _Atomic int n_messages; /* of the validation layers */
   VkPhysicalDevice devices[VK_MAX_DEVICES];
   int n_devices;
+  uint32_t minor; /* Vulkan 1.1 to 1.3 is asked of them */
   vk_probe probe;
   bool leaked; /* a driver still compiles for one of its devices: it must not be destroyed */
 };
@@ -54,6 +55,7 @@ typedef struct vk_features {
 } vk_features;
 
 typedef struct vk_limits {
+  uint32_t minor; /* of the Vulkan version that is used: 1 to 3 */
   uint32_t max_groups[3];
   float timestamp_period;
   uint32_t timestamp_bits; /* that count; 0: the queue has no timestamps */

@@ -42,6 +42,7 @@
   X(invocations, base.properties.limits.maxComputeWorkGroupInvocations)   \
   X(bindings, base.properties.limits.maxPerStageDescriptorStorageBuffers) \
   X(range, base.properties.limits.maxStorageBufferRange)                  \
+  X(api, minor)                                                           \
   X(buffer, v13.maxBufferSize)
 
 #define VK_HIDE_WORD(kind, word, where, instead) #word ","

@@ -1,4 +1,5 @@
-/* Every generic op of Target IR, for every type it takes, becomes SPIR-V that SPIRV-Tools accepts for Vulkan 1.3. */
+/* Every generic op of Target IR, for every type it takes, becomes SPIR-V that SPIRV-Tools accepts for Vulkan 1.3, and
+ * for 1.1 and what its devices may lack. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -13,8 +14,10 @@
 #include "tests/support/spirv_check.h"
 
 static bool validate(const uint32_t *words, size_t n, char *why, size_t cap) {
-  static spv_context ctx;
-  if (!ctx) ctx = spvContextCreate(SPV_ENV_VULKAN_1_3);
+  static spv_context contexts[2]; /* of Vulkan 1.1, whose SPIR-V is 1.3, and 1.3 */
+  const bool newer = (words[1] >> 8 & 0xff) > 3;
+  if (!contexts[newer]) contexts[newer] = spvContextCreate(newer ? SPV_ENV_VULKAN_1_3 : SPV_ENV_VULKAN_1_1);
+  const spv_context ctx = contexts[newer];
   spv_diagnostic d = NULL;
   spv_const_binary_t b = {words, n};
   spv_result_t r = spvValidate(ctx, &b, &d);
@@ -42,6 +45,7 @@ static tsr_caps lacking(int what) {
   c.shared_layout &= !(what == NO_LAYOUT || all);
   c.descriptors = what == NO_BDA || all;
   c.glsl_memory_model = all;
+  c.spirv_minor = all ? 3 : 6;
   c.nan_f16 &= c.f16, c.denorm_f16 &= c.f16, c.rte_f16 &= c.f16;
   return c;
 }
