@@ -305,20 +305,44 @@ const block_format *block_format_by_name(const char *name) {
 
 static float to_f16(float x) { return dtype_f16_to_f32(dtype_f32_to_f16(x)); }
 
-void block_quantize(const float *x, int64_t n, bool q8_1, block_q8 *out) {
-  for (; n > 0; n -= BLOCK_RUN, x += BLOCK_RUN, out++) {
-    float largest = 0;
-    for (int j = 0; j < BLOCK_RUN; j++) largest = fmaxf(largest, fabsf(x[j]) <= FLT_MAX ? fabsf(x[j]) : INFINITY);
-    const float inverse = largest > 0 && largest <= FLT_MAX ? 127 / largest : 0;
-    out->scale = largest <= FLT_MAX ? to_f16(largest / 127) : NAN;
-    int sum[2] = {0, 0};
-    for (int j = 0; j < BLOCK_RUN; j++) {
-      out->q[j] = (int8_t)(inverse > 0 && inverse <= FLT_MAX ? lrintf(x[j] * inverse) : 0);
-      sum[j / 16] += out->q[j];
-    }
-    for (int h = 0; h < 2; h++) out->sum[h] = out->scale * (float)sum[h];
-    if (!q8_1) continue;
-    out->sum[0] = to_f16(largest / 127 * (float)(sum[0] + sum[1]));
-    out->sum[1] = largest <= FLT_MAX ? 0 : NAN;
+static uint32_t bits_of(float x) {
+  uint32_t u;
+  memcpy(&u, &x, sizeof u);
+  return u;
+}
+
+/* To the nearest integer, of two the even one: below 2^22 the last bits of x + 1.5 * 2^23 are it. */
+static int nearest(float x) {
+  const float magic = 12582912;
+  return (int)(bits_of(x + magic) - bits_of(magic));
+}
+
+/* One run; without branches in its loops, for compilers that make vectors of them. */
+static void quantize_run(const float *x, bool q8_1, block_q8 *out) {
+  enum { NOT_FINITE = 0x7f800000 };
+  uint32_t top = 0;
+  for (int j = 0; j < BLOCK_RUN; j++) {
+    const uint32_t u = bits_of(x[j]) & 0x7fffffff;
+    top = u > top ? u : top;
   }
+  float largest, inverse;
+  memcpy(&largest, &top, sizeof largest);
+  inverse = top && top < NOT_FINITE ? 127 / largest : 0;
+  if (!(inverse <= FLT_MAX)) inverse = 0; /* so small that the scale is 0 as well */
+  out->scale = top < NOT_FINITE ? to_f16(largest / 127) : NAN;
+  int sum[2] = {0, 0};
+  for (int h = 0; h < 2; h++)
+    for (int j = 0; j < BLOCK_RUN / 2; j++) {
+      const int q = inverse > 0 ? nearest(x[16 * h + j] * inverse) : 0;
+      out->q[16 * h + j] = (int8_t)q;
+      sum[h] += q;
+    }
+  for (int h = 0; h < 2; h++) out->sum[h] = out->scale * (float)sum[h];
+  if (!q8_1) return;
+  out->sum[0] = top < NOT_FINITE ? to_f16(largest / 127 * (float)(sum[0] + sum[1])) : NAN;
+  out->sum[1] = 0;
+}
+
+void block_quantize(const float *x, int64_t n, bool q8_1, block_q8 *out) {
+  for (; n > 0; n -= BLOCK_RUN) quantize_run(x, q8_1, out++), x += BLOCK_RUN;
 }

@@ -7,7 +7,7 @@
 
 #include "core/base/int_math.h"
 
-enum { CACHE_STEP = 256, N_SIZES = 6 };
+enum { CACHE_STEP = 64, N_SIZES = 6 };
 
 static const int64_t sizes[N_SIZES] = {1, 8, 32, 128, 256, 512}; /* tokens of a program */
 
@@ -23,7 +23,7 @@ struct llm_model {
   tsr_program *programs[N_SIZES]; /* for caches of `cache` */
   tsr_buffer *in[LLM_IN_CACHES], **caches, *logits_on_device;
   tsr_binding *inputs, *outputs;
-  int64_t cache, length; /* places; tokens so far */
+  int64_t cache, most, length; /* places; tokens that were asked for, and so far */
   float *logits;
 };
 
@@ -142,8 +142,11 @@ tsr_status llm_model_begin(llm_model *m, int64_t most) {
   if (most > m->p.context)
     return st_make(&m->a.al, TSR_INVALID_ARGUMENT, ST_WHERE("model", NULL, NULL),
                    "a text of %lld tokens; the model's context is %lld", (long long)most, (long long)m->p.context);
-  const int64_t cache = round_up(max64(most, 1), CACHE_STEP) + sizes[N_SIZES - 1];
+  int size = 0; /* the last program of a prompt may be padded to its tokens */
+  while (size + 1 < N_SIZES && sizes[size] < most) size++;
+  const int64_t cache = round_up(max64(most, 1) + sizes[size], CACHE_STEP);
   m->length = 0;
+  m->most = most;
   if (cache <= m->cache) return NULL;
   drop_text(m);
   m->cache = cache;
@@ -215,7 +218,7 @@ static tsr_status run(llm_model *m, int size, const int32_t *tokens, int64_t n) 
 
 tsr_status llm_model_append(llm_model *m, const int32_t *tokens, int64_t n, const float **logits) {
   *logits = NULL;
-  if (n < 1 || m->length + n > m->cache - sizes[N_SIZES - 1])
+  if (n < 1 || m->length + n > m->most)
     return st_make(&m->a.al, TSR_INVALID_ARGUMENT, ST_WHERE("model", NULL, NULL),
                    "%lld tokens behind %lld do not fit into the text that was begun", (long long)n,
                    (long long)m->length);

@@ -12,46 +12,53 @@ enum { ROWS = 8, MOST_DEPTH = 2048, RUNS = MOST_DEPTH / BLOCK_RUN, FEW = 4, COLU
 
 /* ---- a row of blocks --------------------------------------------------------------------------------------------- */
 
-/* 32 integers and what they stand for: scale and offset the same for all, or one for each half. */
+/* How a run is read; known where one_row is expanded. */
+typedef enum read_kind { READ_Q4_0, READ_Q4_1, READ_Q8_0, READ_ANY } read_kind;
+
+/* 32 integers; in `terms` the scale (of the first half) and the offsets of both halves. */
 typedef struct run8 {
   __m256i q;
-  float scale[2], offset[2];
-  bool halves;
+  __m128 terms;
+  float second; /* READ_ANY: the scale of the second half */
 } run8;
 
-static inline float half_to_float(const unsigned char *p) {
-  uint16_t h;
-  memcpy(&h, p, sizeof h);
-  return _cvtsh_ss(h);
-}
-
 static inline __m256i nibbles(const unsigned char *p) {
-  const __m128i b = _mm_loadu_si128((const __m128i *)p);
-  return _mm256_and_si256(_mm256_set_m128i(_mm_srli_epi16(b, 4), b), _mm256_set1_epi8(15));
+  const __m256i b = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)p));
+  return _mm256_and_si256(_mm256_srlv_epi64(b, _mm256_set_epi64x(4, 4, 0, 0)), _mm256_set1_epi8(15));
 }
 
-static inline run8 read_q4_0(const unsigned char *b) {
-  const float d = half_to_float(b);
-  return (run8){nibbles(b + 2), {d, d}, {-8 * d, -8 * d}, false};
+/* The f16 numbers in the first n bytes of a block: 2 or 4. */
+static inline __m128 halves_to_floats(const unsigned char *p, const int n) {
+  uint32_t u = 0;
+  memcpy(&u, p, (size_t)n);
+  return _mm_cvtph_ps(_mm_cvtsi32_si128((int)u));
 }
 
-static inline run8 read_q4_1(const unsigned char *b) {
-  const float d = half_to_float(b), m = half_to_float(b + 2);
-  return (run8){nibbles(b + 4), {d, d}, {m, m}, false};
-}
-
-static inline run8 read_q8_0(const unsigned char *b) {
-  const float d = half_to_float(b);
-  return (run8){_mm256_loadu_si256((const __m256i *)(b + 2)), {d, d}, {0, 0}, false};
-}
-
-static inline run8 read_any(const block_format *f, const unsigned char *b, int i) {
-  block_run r;
-  f->unpack(b, i, &r);
-  return (run8){_mm256_loadu_si256((const __m256i *)r.q),
-                {r.scale[0], r.scale[1]},
-                {r.offset[0], r.offset[1]},
-                r.scale[0] != r.scale[1] || r.offset[0] != r.offset[1]};
+static inline __attribute__((always_inline)) run8 read_run(const block_format *f, const unsigned char *b, int i,
+                                                           const read_kind kind) {
+  run8 r = {.second = 0};
+  block_run any;
+  switch (kind) {
+  case READ_Q4_0:
+    r.q = nibbles(b + 2);
+    r.terms = _mm_mul_ps(_mm_permute_ps(halves_to_floats(b, 2), 0), _mm_set_ps(0, -8, -8, 1));
+    break;
+  case READ_Q4_1:
+    r.q = nibbles(b + 4);
+    r.terms = _mm_permute_ps(halves_to_floats(b, 4), 0x54); /* d, m, m, m */
+    break;
+  case READ_Q8_0:
+    r.q = _mm256_loadu_si256((const __m256i *)(b + 2));
+    r.terms = halves_to_floats(b, 2);
+    break;
+  case READ_ANY:
+    f->unpack(b, i, &any);
+    r.q = _mm256_loadu_si256((const __m256i *)any.q);
+    r.terms = _mm_set_ps(0, any.offset[1], any.offset[0], any.scale[0]);
+    r.second = any.scale[1];
+    break;
+  }
+  return r;
 }
 
 static inline float sum8(__m256 v) {
@@ -60,39 +67,48 @@ static inline float sum8(__m256 v) {
   return _mm_cvtss_f32(_mm_add_ss(s, _mm_shuffle_ps(s, s, 1)));
 }
 
-/* A run of blocks by one of x: to eight sums, and what the offsets add. */
-static inline void add_run(const run8 *w, const block_q8 *x, bool negative, __m256 *acc, float *offsets) {
-  const __m256i ones = _mm256_set1_epi16(1), q = _mm256_loadu_si256((const __m256i *)x->q);
+/* A run of blocks by one of x: eight sums, and in lanes 1 and 2 of `offsets` what the offsets add. x's scale and sums
+ * lie before its integers, of which the load has some too. */
+static inline __attribute__((always_inline)) void add_run(const run8 *w, const block_q8 *x, const bool negative,
+                                                          const bool halves, __m256 *acc, __m128 *offsets) {
+  const __m256i q = _mm256_loadu_si256((const __m256i *)x->q);
   const __m256i products = negative ? _mm256_maddubs_epi16(_mm256_sign_epi8(w->q, w->q), _mm256_sign_epi8(q, w->q))
                                     : _mm256_maddubs_epi16(w->q, q);
-  const __m256 sums = _mm256_cvtepi32_ps(_mm256_madd_epi16(products, ones));
-  const float low = w->scale[0] * x->scale;
-  const __m256 scale = w->halves ? _mm256_set_m128(_mm_set1_ps(w->scale[1] * x->scale), _mm_set1_ps(low))
-                                 : _mm256_set1_ps(low);
+  const __m256 sums = _mm256_cvtepi32_ps(_mm256_madd_epi16(products, _mm256_set1_epi16(1)));
+  const __m128 factors = _mm_castsi128_ps(_mm_loadu_si128((const __m128i *)&x->scale));
+  const __m128 terms = _mm_mul_ps(w->terms, _mm_blend_ps(factors, _mm_setzero_ps(), 8));
+  __m256 scale = _mm256_broadcastss_ps(terms);
+  if (halves) scale = _mm256_insertf128_ps(scale, _mm_set1_ps(w->second * x->scale), 1);
   *acc = _mm256_fmadd_ps(sums, scale, *acc);
-  if (w->halves) *offsets += w->offset[0] * x->sum[0] + w->offset[1] * x->sum[1];
-  else if (!negative) *offsets += w->offset[0] * (x->sum[0] + x->sum[1]);
+  *offsets = _mm_add_ps(*offsets, terms);
 }
 
-/* One row of blocks by n <= FEW rows of x; `kind` is known where this is expanded. */
-typedef enum read_kind { READ_Q4_0, READ_Q4_1, READ_Q8_0, READ_ANY } read_kind;
-
+/* One row of blocks by n <= FEW rows of x, two runs at a time. */
 static inline __attribute__((always_inline)) void one_row(const block_product *p, const unsigned char *w, int64_t first,
                                                           const int n, const read_kind kind, float *y) {
-  const int64_t runs = p->k / BLOCK_RUN, per_block = p->format->elements / BLOCK_RUN;
-  const size_t bytes = p->format->bytes;
-  __m256 acc[FEW];
-  float offsets[FEW] = {0};
-  for (int i = 0; i < n; i++) acc[i] = _mm256_setzero_ps();
-  for (int64_t r = 0; r < runs; r++) {
-    const run8 v = kind == READ_Q4_0   ? read_q4_0(w + (size_t)r * bytes)
-                   : kind == READ_Q4_1 ? read_q4_1(w + (size_t)r * bytes)
-                   : kind == READ_Q8_0 ? read_q8_0(w + (size_t)r * bytes)
-                                       : read_any(p->format, w + (size_t)(r / per_block) * bytes, (int)(r % per_block));
-    const bool negative = kind == READ_Q8_0 || (kind == READ_ANY && p->format->negative);
-    for (int i = 0; i < n; i++) add_run(&v, p->q + (first + i) * runs + r, negative, &acc[i], &offsets[i]);
+  const int64_t runs = p->k / BLOCK_RUN, per_block = kind == READ_ANY ? p->format->elements / BLOCK_RUN : 1;
+  const size_t bytes = kind == READ_Q4_0 ? 18 : kind == READ_Q4_1 ? 20 : kind == READ_Q8_0 ? 34 : p->format->bytes;
+  const bool negative = kind == READ_Q8_0 || (kind == READ_ANY && p->format->negative), halves = kind == READ_ANY;
+  __m256 acc[2][FEW];
+  __m128 offsets[FEW];
+  for (int i = 0; i < n; i++) acc[0][i] = acc[1][i] = _mm256_setzero_ps(), offsets[i] = _mm_setzero_ps();
+  int64_t r = 0;
+  for (; r + 2 <= runs; r += 2)
+    for (int u = 0; u < 2; u++) {
+      const int64_t at = r + u;
+      const run8 v = read_run(p->format, w + (size_t)(at / per_block) * bytes, (int)(at % per_block), kind);
+      for (int i = 0; i < n; i++)
+        add_run(&v, p->q + (first + i) * runs + at, negative, halves, &acc[u][i], &offsets[i]);
+    }
+  if (r < runs) {
+    const run8 v = read_run(p->format, w + (size_t)(r / per_block) * bytes, (int)(r % per_block), kind);
+    for (int i = 0; i < n; i++) add_run(&v, p->q + (first + i) * runs + r, negative, halves, &acc[0][i], &offsets[i]);
   }
-  for (int i = 0; i < n; i++) y[i * p->ldy] = sum8(acc[i]) + offsets[i];
+  for (int i = 0; i < n; i++) {
+    float terms[4];
+    _mm_storeu_ps(terms, offsets[i]);
+    y[i * p->ldy] = sum8(_mm256_add_ps(acc[0][i], acc[1][i])) + (terms[1] + terms[2]);
+  }
 }
 
 #define FOR_KINDS(call) \
@@ -143,10 +159,9 @@ typedef struct side_by_side {
   bool halves;
 } side_by_side;
 
-static void unpack_rows(const block_product *p, int64_t row, int64_t first, int64_t n, side_by_side *to) {
+static void unpack_any(const block_product *p, int64_t row, int64_t first, int64_t n, side_by_side *to) {
   const int64_t per_block = p->format->elements / BLOCK_RUN;
   const size_t bytes = block_row_bytes(p);
-  to->halves = per_block > 1; /* formats of 32 have one scale */
   for (int r = 0; r < ROWS; r++)
     for (int64_t i = 0; i < n; i++) {
       block_run v;
@@ -156,6 +171,56 @@ static void unpack_rows(const block_product *p, int64_t row, int64_t first, int6
       for (int j = 0; j < ROWS; j++) memcpy(&to->q[i][j][4 * r], &v.q[4 * j], 4);
       for (int h = 0; h < 2; h++) to->scale[i][h][r] = v.scale[h], to->offset[i][h][r] = v.offset[h];
     }
+}
+
+/* Eight rows of eight elements of four bytes, the other way round. */
+static inline void transpose(const __m256i *x, uint8_t to[ROWS][ROWS * 4]) {
+  __m256i a[8], b[8];
+  for (int i = 0; i < 4; i++) {
+    a[2 * i] = _mm256_unpacklo_epi32(x[2 * i], x[2 * i + 1]);
+    a[2 * i + 1] = _mm256_unpackhi_epi32(x[2 * i], x[2 * i + 1]);
+  }
+  for (int i = 0; i < 2; i++) {
+    b[4 * i] = _mm256_unpacklo_epi64(a[4 * i], a[4 * i + 2]);
+    b[4 * i + 1] = _mm256_unpackhi_epi64(a[4 * i], a[4 * i + 2]);
+    b[4 * i + 2] = _mm256_unpacklo_epi64(a[4 * i + 1], a[4 * i + 3]);
+    b[4 * i + 3] = _mm256_unpackhi_epi64(a[4 * i + 1], a[4 * i + 3]);
+  }
+  for (int i = 0; i < 4; i++) {
+    _mm256_store_si256((__m256i *)to[i], _mm256_permute2x128_si256(b[i], b[i + 4], 0x20));
+    _mm256_store_si256((__m256i *)to[i + 4], _mm256_permute2x128_si256(b[i], b[i + 4], 0x31));
+  }
+}
+
+/* q4_0 and q4_1, whose scale, and offset if there is one, come before 16 bytes of integers. */
+static void unpack_nibbles(const block_product *p, int64_t row, int64_t first, int64_t n, const bool has_offset,
+                           side_by_side *to) {
+  const size_t bytes = block_row_bytes(p), block = p->format->bytes;
+  const unsigned char *w = p->w + (size_t)row * bytes + (size_t)first * block;
+  for (int64_t i = 0; i < n; i++, w += block) {
+    __m256i x[ROWS];
+    uint16_t d[ROWS], m[ROWS];
+    for (int r = 0; r < ROWS; r++) {
+      const unsigned char *b = w + (size_t)r * bytes;
+      x[r] = nibbles(b + (has_offset ? 4 : 2));
+      memcpy(&d[r], b, 2);
+      memcpy(&m[r], b + 2, 2);
+    }
+    transpose(x, to->q[i]);
+    const __m256 scale = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)d));
+    const __m256 offset = has_offset ? _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)m))
+                                     : _mm256_mul_ps(scale, _mm256_set1_ps(-8));
+    _mm256_store_ps(to->scale[i][0], scale);
+    _mm256_store_ps(to->offset[i][0], offset);
+  }
+}
+
+static void unpack_rows(const block_product *p, int64_t row, int64_t first, int64_t n, side_by_side *to) {
+  const read_kind kind = kind_of(p->format);
+  to->halves = p->format->elements > BLOCK_RUN; /* formats of 32 have one scale */
+  if (kind == READ_Q4_0) unpack_nibbles(p, row, first, n, false, to);
+  else if (kind == READ_Q4_1) unpack_nibbles(p, row, first, n, true, to);
+  else unpack_any(p, row, first, n, to);
 }
 
 static inline __m256i four_bytes(const int8_t *p) {
