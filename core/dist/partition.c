@@ -250,7 +250,7 @@ static tsr_status emit(dist_problem *p, const dist_notes *notes, dist_program *o
     ir_dce(out->m->root);
     st = ir_verify(out->m);
   }
-  if (st) st = ir_cause(out->m, NULL, st);
+  if (st && out->m) st = ir_cause(out->m, NULL, st);
   if (st || *again) ir_module_destroy(&out->m);
   return st;
 }

@@ -24,6 +24,10 @@ static void number_values(dist_problem *p) {
 static tsr_status describe(dist_problem *p, ir_op *op, dist_node *n) {
   graph_space space;
   n->op = op;
+  if (graph_is_kind(op, GRAPH_COLLECTIVE))
+    return ir_error_at(op, op->loc, TSR_INVALID_ARGUMENT,
+                       "leave it out, or write a whole program of a rank, without shards",
+                       "collectives of a graph with shards are put in, not written");
   if (!(n->want = arena_array(&p->arena, dist_spec, op->n_operands + 1))) return st_oom();
   if (!dist_classes(&p->arena, op, &n->classes, &n->n_classes)) return st_oom();
   if (op->n_results && op->n_operands && graph_space_of(op, &space)) {

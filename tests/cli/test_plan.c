@@ -103,6 +103,12 @@ int main(void) {
   expect(&c, "plan program.mlir --mesh tp=2,dp=2 --html page.html --trace trace.json", 0, "a rank:");
   check_file(&c, "page.html", "reduce_scatter");
   check_file(&c, "trace.json", "\"cat\": \"comm\"");
+  static const char rank[] =
+      "\"tessera.graph.func\"() ({\n^bb0(%x: tensor<64x32xf32>):\n%y = \"tessera.graph.all_reduce\"(%x) {axes = \"dp\", "
+      "ranks = 4}\n\"tessera.graph.return\"(%y) : (tensor<64x32xf32>) -> ()\n}) : () -> ()\n";
+  cli_write(&c, "rank.mlir", rank, sizeof rank - 1);
+  expect(&c, "plan rank.mlir --mesh dp=4,tp=2 --topology pcie8", 0, "all_reduce[dp] 8192 bytes");
+  cli_refused(&c, "other mesh", "plan rank.mlir --mesh dp=2", "4 ranks, but the mesh has 2");
   expect(&c, "plan --help", 0, "--mesh tp=8,pp=3,dp=3");
   printf("%d calls, %d wrong\n", c.n, c.wrong);
   char remove[128];

@@ -219,6 +219,9 @@ static void programs_that_make_no_sense_are_errors(void **state) {
       "%y", "tensor<6x8xf32>", ""};
   const program given = {"", "", "%x: tensor<6x8xf32, {shard = [\"dp\", \"*\"]}>",
                          "%y = \"tessera.graph.exp\"(%x) : (tensor<6x8xf32>) -> tensor<6x8xf32, {shard = [\"*\", \"*\"], partial = [\"dp\"]}>\n", "%y", "tensor<6x8xf32>", ""};
+  const program both = {"", "", "%x: tensor<6x8xf32, {shard = [\"dp\", \"*\"]}>",
+                        "%y = \"tessera.graph.all_reduce\"(%x) {axes = \"dp\", ranks = 2}\n", "%y", "tensor<6x8xf32>", ""};
+  assert_true(says(compile_on("dp=2", 1, &both, NULL), "are put in, not written"));
   assert_true(says(compile_on("dp=2", 1, &whole, NULL), "nothing says how the graph's inputs lie"));
   assert_true(says(compile_on("dp=2", 1, &whole, NULL), "tsr_graph_shard"));
   assert_null(compile_on("dp=1", 1, &whole, NULL));

@@ -17,7 +17,9 @@ typedef struct planned {
   dist_schedule schedule;
   dist_estimate estimate;
   dist_machine machine;
+  dist_links links;
   dist_mesh mesh;
+  ir_op *func;
   arena arena;
   int64_t stages;
   dist_training training;
@@ -49,8 +51,8 @@ static double cut_stages(planned *p, double *forward) {
   for (const ir_op *o = p->program.func->regions[0]->first; o->n_results; o = o->next) {
     int64_t s = each > 0 ? (int64_t)(at / each) : 0;
     if (s >= p->stages) s = p->stages - 1;
-    const double us = graph_is_kind(o, GRAPH_COLLECTIVE) ? dist_collective_us(&p->problem.links, o, &bytes, NULL)
-                                                         : dist_op_us(&p->problem.links, o, &f);
+    const double us = graph_is_kind(o, GRAPH_COLLECTIVE) ? dist_collective_us(&p->links, o, &bytes, NULL)
+                                                         : dist_op_us(&p->links, o, &f);
     forward[s] += us;
     at += us;
     bytes = (double)ir_type_count(o->results[0]->type) * (double)tsr_dtype_size(o->results[0]->type->dtype);
@@ -65,23 +67,47 @@ static tsr_status make_pipeline(planned *p) {
   const double sent = cut_stages(p, forward);
   for (int64_t s = 0; s < p->stages; s++) backward[s] = 2 * forward[s];
   const uint32_t pp = 1u << dist_mesh_axis(&p->mesh, "pp", 2);
-  const double send = dist_coll_us(&p->problem.links, COLL_SEND_RECV, pp, sent, NULL);
+  const double send = dist_coll_us(&p->links, COLL_SEND_RECV, pp, sent, NULL);
   const dist_pipeline x = {
       p->training.schedule, (int)p->stages, (int)p->training.microbatches, p->training.chunks, forward, backward, send};
   return dist_pipeline_run(&p->arena, &x, &p->pipeline);
+}
+
+static bool has_collectives(const ir_op *func) {
+  for (const ir_op *o = func->regions[0]->first; o; o = o->next)
+    if (graph_is_kind(o, GRAPH_COLLECTIVE)) return true;
+  return false;
+}
+
+static tsr_status play(planned *p) {
+  TSR_TRY(dist_schedule_make(p->program.func, &(dist_schedule_options){.bucket_bytes = 25 << 20}, &p->schedule));
+  return dist_estimate_make(&p->arena, &p->program, &p->schedule, &p->links, &p->estimate);
+}
+
+/* A function that has its collectives already is what each rank runs. */
+static tsr_status take_rank_program(planned *p, ir_op *func) {
+  const ir_block *body = func->regions[0];
+  TSR_TRY(dist_check_rank_program(func, &p->mesh));
+  p->stages = 1;
+  p->program = (dist_program){.func = func, .n_inputs = body->n_args, .n_outputs = body->last->n_operands};
+  if (!(p->program.inputs = arena_array(&p->arena, dist_spec, body->n_args + 1))) return st_oom();
+  for (int i = 0; i < body->n_args; i++) p->program.inputs[i].rank = body->args[i]->type->rank;
+  return play(p);
 }
 
 static tsr_status make_plan(const plan_request *q, planned *p, ir_op *func) {
   const int pp = dist_mesh_axis(&p->mesh, "pp", 2);
   const dist_rules rules = {.spared = pp < 0 ? 0 : 1u << pp};
   p->stages = pp < 0 ? 1 : p->mesh.size[pp];
+  p->func = func;
+  TSR_TRY(dist_links_init(&p->links, &p->machine, &p->mesh));
+  if (!dist_has_shards(func) && has_collectives(func)) return take_rank_program(p, func);
   TSR_TRY(dist_problem_init(&p->problem, func, &p->mesh, &p->machine, &rules));
   p->has_problem = true;
   p->searched = q->search || !dist_has_shards(func);
   if (p->searched) TSR_TRY(dist_search(&p->problem, &p->found));
   TSR_TRY(dist_partition(&p->problem, p->searched ? p->found.args : NULL, NULL, &p->program));
-  TSR_TRY(dist_schedule_make(p->program.func, &(dist_schedule_options){.bucket_bytes = 25 << 20}, &p->schedule));
-  TSR_TRY(dist_estimate_make(&p->arena, &p->program, &p->schedule, &p->problem.links, &p->estimate));
+  TSR_TRY(play(p));
   return p->stages > 1 ? make_pipeline(p) : NULL;
 }
 
@@ -99,7 +125,7 @@ static void print_collectives(planned *p, bool json) {
       const ir_op *op = p->schedule.steps[i].ops[k];
       const char *algorithm = "none", *axes = ir_get_str(op, "axes", ""), *name = strrchr(op->def->name, '.') + 1;
       double bytes;
-      const double us = dist_collective_us(&p->problem.links, op, &bytes, &algorithm);
+      const double us = dist_collective_us(&p->links, op, &bytes, &algorithm);
       if (json)
         printf("%s{\"op\": \"%s\", \"axes\": \"%s\", \"bytes\": %.0f, \"us\": %.9g, \"algorithm\": \"%s\"}",
                first ? "" : ", ", name, axes, bytes, us, algorithm);
@@ -112,7 +138,7 @@ static double step_us(const planned *p) { return p->stages > 1 ? p->pipeline.us 
 
 static void print_text(const plan_request *q, planned *p) {
   const dist_estimate *e = &p->estimate;
-  const ir_block *body = p->problem.func->regions[0];
+  const ir_block *body = p->func->regions[0];
   strb b;
   strb_init(&b, NULL);
   printf("%s on %s, %lld ranks\n", q->what, p->machine.links.name, (long long)p->mesh.ranks);
@@ -141,7 +167,7 @@ static void print_text(const plan_request *q, planned *p) {
 
 static void print_json(const plan_request *q, planned *p) {
   const dist_estimate *e = &p->estimate;
-  const ir_block *body = p->problem.func->regions[0];
+  const ir_block *body = p->func->regions[0];
   strb b;
   strb_init(&b, NULL);
   printf("{\"program\": "), cli_json_string(stdout, q->what);
@@ -210,6 +236,7 @@ int plan_program(const plan_request *q) {
   dist_schedule_clear(&p.schedule);
   ir_module_destroy(&p.program.m);
   if (p.has_problem) dist_problem_clear(&p.problem);
+  if (p.func) dist_links_clear(&p.links);
   ir_module_destroy(&p.m);
   arena_clear(&p.arena);
   free(text);
