@@ -109,6 +109,14 @@ int main(void) {
   cli_write(&c, "rank.mlir", rank, sizeof rank - 1);
   expect(&c, "plan rank.mlir --mesh dp=4,tp=2 --topology pcie8", 0, "all_reduce[dp] 8192 bytes");
   cli_refused(&c, "other mesh", "plan rank.mlir --mesh dp=2", "4 ranks, but the mesh has 2");
+  expect(&c, "run program.mlir --mesh tp=4,dp=2", 0, "ReduceScatter[tp]");
+  expect(&c, "run program.mlir --mesh tp=2,dp=3 --device cpu:0,cpu:0 --seed 5 --explain", 0,
+         "results are the reference's");
+  expect(&c, "run whole.mlir --mesh dp=4 --search --policy deterministic", 0, "x: dp,*");
+  cli_refused(&c, "no shards", "run whole.mlir --mesh dp=4", "nothing says how the graph's inputs lie");
+  cli_refused(&c, "no mesh", "run whole.mlir --search", "are for --mesh");
+  cli_refused(&c, "both", "run program.mlir --mesh tp=2,dp=2 --repeat 3", "--mesh takes --device");
+  cli_refused(&c, "axis", "run program.mlir --mesh tp=2", "no axis \"dp\"");
   expect(&c, "plan --help", 0, "--mesh tp=8,pp=3,dp=3");
   printf("%d calls, %d wrong\n", c.n, c.wrong);
   char remove[128];

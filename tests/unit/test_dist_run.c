@@ -235,6 +235,56 @@ static void programs_that_make_no_sense_are_errors(void **state) {
   assert_true(says(compile_on("dp=2", 1, &cut, &(tsr_dist_options){.uneven = (tsr_uneven)7}), "uneven"));
 }
 
+/* As many ranks as the largest machine of one switch has. */
+static void seventy_two_ranks_run_in_one_process(void **state) {
+  const program p = {"", "", "%x: tensor<27x16xf32, {shard = [\"dp\", \"*\"]}>, "
+                             "%w: tensor<16x24xf32, {shard = [\"*\", \"tp\"]}>, %v: tensor<24x8xf32, {shard = [\"tp\", \"*\"]}>",
+                     MM("h", "x", "w") UN("g", "gelu", "h") MM("y", "g", "v"), "%y", "tensor<27x8xf32>", ""};
+  tsr_graph *g = graph_of(&p);
+  tsr_mesh *m = rig_mesh(&rig, "tp=8,dp=9", 4);
+  rig_data d;
+  rig_data_make(g, 9, false, &d);
+  assert_null(rig_run(m, g, NULL, &d));
+  assert_int_equal(rig_misses(g, &d, 2, "72 ranks"), 0);
+  rig_data_free(g, &d);
+  tsr_mesh_destroy(&m);
+  tsr_graph_destroy(&g);
+}
+
+/* Gradients of several layers: while one is added up the next is computed. On a busy machine a run may miss it. */
+static void collectives_go_on_beside_computing(void **state) {
+  const program p = {"", "", "%x: tensor<512x256xf32, {shard = [\"dp\", \"*\"]}>, "
+                             "%a: tensor<512x256xf32, {shard = [\"dp\", \"*\"]}>",
+                     UN("b", "tanh", "a") UN("c", "tanh", "b")
+                     "%ga = \"tessera.graph.matmul\"(%x, %a) {transpose_a = true}\n%gb = \"tessera.graph.matmul\"(%x, %b) {transpose_a = true}\n"
+                     "%gc = \"tessera.graph.matmul\"(%x, %c) {transpose_a = true}\n",
+                     "%ga, %gb, %gc", "tensor<256x256xf32>, tensor<256x256xf32>, tensor<256x256xf32>", ""};
+  tsr_graph *g = graph_of(&p);
+  tsr_mesh *m = rig_mesh(&rig, "dp=2", 2);
+  tsr_dist_program *x;
+  tsr_dist_tensor *in[2], *out[3];
+  double hidden = 0;
+  assert_null(tsr_dist_program_compile(m, g, &(tsr_dist_options){.bucket_bytes = -1}, &x));
+  assert_int_equal(tsr_dist_program_n_collectives(x), 3);
+  for (int i = 0; i < 2; i++) assert_null(tsr_dist_program_input(x, i, &in[i]));
+  for (int i = 0; i < 3; i++) assert_null(tsr_dist_program_output(x, i, &out[i]));
+  for (int k = 0; k < 50 && hidden <= 0; k++) {
+    assert_null(tsr_dist_program_run(x, in, out));
+    for (int i = 0; i < 3; i++) {
+      const tsr_dist_collective c = tsr_dist_program_collective(x, i);
+      assert_true(c.us >= 0 && c.overlapped_us >= 0 && c.overlapped_us <= c.us + 1e-3);
+      assert_int_equal(c.bytes, 256 * 256 * 4);
+      hidden += c.overlapped_us;
+    }
+  }
+  assert_true(hidden > 0);
+  for (int i = 0; i < 2; i++) tsr_dist_tensor_destroy(&in[i]);
+  for (int i = 0; i < 3; i++) tsr_dist_tensor_destroy(&out[i]);
+  tsr_dist_program_destroy(&x);
+  tsr_mesh_destroy(&m);
+  tsr_graph_destroy(&g);
+}
+
 /* A rank's program as it is, as the performance guide has one: its reduce_scatter adds up blocks of other columns. */
 static void collectives_in_the_text_run_as_they_are(void **state) {
   const program p = {"", "", "%a: tensor<2x8xf32>, %b: tensor<8x4xf32>",
@@ -421,6 +471,8 @@ int main(void) {
       cmocka_unit_test(deterministic_results_have_the_bits_of_one_device),
       cmocka_unit_test(unlike_devices_make_one_mesh),
       cmocka_unit_test(programs_that_make_no_sense_are_errors),
+      cmocka_unit_test(seventy_two_ranks_run_in_one_process),
+      cmocka_unit_test(collectives_go_on_beside_computing),
       cmocka_unit_test(collectives_in_the_text_run_as_they_are),
       cmocka_unit_test(shards_by_calls_are_those_of_the_text),
       cmocka_unit_test(tensors_of_another_mesh_are_refused),

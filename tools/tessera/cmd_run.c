@@ -14,6 +14,7 @@
 #include "tools/tessera/cli.h"
 #include "tools/tessera/graph_text.h"
 #include "tools/tessera/onnx_file.h"
+#include "tools/tessera/run_mesh.h"
 #include "tools/tessera/run_weights.h"
 #include "tools/tessera/shapes.h"
 
@@ -344,6 +345,7 @@ static int run_file(run_state *r, const char *file, const char *device, tsr_poli
 
 int cmd_run(int argc, char **argv) {
   const char *device = NULL, *policy_name = NULL, *tune = NULL, *weights_file = NULL;
+  mesh_run mesh = {0};
   long seed = 0, repeat = 0;
   sources inputs = {.w = NULL};
   files outputs = {.n = 0};
@@ -356,15 +358,28 @@ int cmd_run(int argc, char **argv) {
                             {.name = "--weights", .text = &weights_file},
                             {.name = "--output", .each = add_file, .user = &outputs},
                             {.name = "--tune", .text = &tune},
-                            {.name = "--shape", .each = shape_list_add, .user = &shapes}};
-  if (!cli_options("run", &argc, argv, options, 9)) return EXIT_USAGE;
+                            {.name = "--shape", .each = shape_list_add, .user = &shapes},
+                            {.name = "--mesh", .text = &mesh.mesh},
+                            {.name = "--search", .flag = &mesh.search},
+                            {.name = "--explain", .flag = &mesh.explain}};
+  if (!cli_options("run", &argc, argv, options, 12)) return EXIT_USAGE;
   if (argc != 2) return cli_usage("run", "needs one FILE: IR text or an ONNX model");
   if (tune && strcmp(tune, "off") && strcmp(tune, "cached") && strcmp(tune, "full"))
     return cli_usage("run", "--tune is off, cached or full");
   tsr_policy policy = TSR_POLICY_DEFAULT;
   tsr_status st = policy_name ? tsr_policy_parse(policy_name, &policy) : NULL;
   if (st) return cli_fail(st);
+  if (!mesh.mesh && (mesh.search || mesh.explain)) return cli_usage("run", "--search and --explain are for --mesh");
+  if (mesh.mesh && (tune || weights_file || repeat || inputs.npy.n || outputs.n || shapes.n))
+    return cli_usage("run", "--mesh takes --device, --policy, --seed, --search and --explain");
   run_state r = {0};
+  if (mesh.mesh) {
+    mesh.file = argv[1], mesh.devices = device, mesh.policy = policy, mesh.seed = (uint64_t)seed;
+    if ((st = cli_context(&r.ctx))) return cli_fail(st);
+    int done = run_mesh(r.ctx, &mesh);
+    tsr_context_destroy(&r.ctx);
+    return done;
+  }
   if (weights_file) st = weights_open(NULL, weights_file, &inputs.w);
   if (!st) st = cli_context(&r.ctx);
   int rc = st ? cli_fail(st) : run_file(&r, argv[1], device, policy, &inputs, &outputs, &shapes, seed, repeat, tune);

@@ -1,0 +1,157 @@
+/* tools/tessera/run_mesh.c - see run_mesh.h. */
+#include "tools/tessera/run_mesh.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/dtype.h"
+#include "core/dist/mesh.h"
+#include "tessera/dist.h"
+
+enum { MOST_DEVICES = 64 };
+
+typedef struct running {
+  tsr_context *ctx;
+  const mesh_run *r;
+  tsr_device *devices[MOST_DEVICES];
+  int n_devices;
+  tsr_mesh *mesh;
+  tsr_graph *g;
+  tsr_dist_program *p;
+  tsr_dist_tensor **in, **out;
+  void **data;
+  double **want, **tolerance;
+  int n_in, n_out;
+} running;
+
+static int open_devices(running *x) {
+  char list[512];
+  snprintf(list, sizeof list, "%s", x->r->devices ? x->r->devices : "cpu:0");
+  for (char *id = strtok(list, ","); id; id = strtok(NULL, ",")) {
+    if (x->n_devices == MOST_DEVICES) return cli_usage("run", "more than %d devices", MOST_DEVICES);
+    tsr_status st = tsr_device_open(x->ctx, id, &x->devices[x->n_devices]);
+    if (st) return cli_fail(st);
+    x->n_devices++;
+  }
+  return x->n_devices ? EXIT_OK : cli_usage("run", "--device names no device");
+}
+
+static int make_mesh(running *x) {
+  dist_mesh m;
+  const char *names[DIST_MAX_AXES];
+  tsr_status st = dist_mesh_parse(x->r->mesh, 0, &m);
+  for (int i = 0; !st && i < m.n; i++) names[i] = m.name[i];
+  const tsr_mesh_desc d = {
+      .axes = names, .sizes = m.size, .n_axes = m.n, .devices = x->devices, .n_devices = x->n_devices};
+  if (!st) st = tsr_mesh_create(x->ctx, &d, &x->mesh);
+  return st ? cli_fail(st) : EXIT_OK;
+}
+
+static size_t numbers_of(const tsr_tensor_info *t) {
+  return t->bytes / tsr_dtype_size(t->dtype) * (size_t)dtype_parts(t->dtype);
+}
+
+static bool make_data(running *x) {
+  uint64_t s = x->r->seed * 2654435761u + 1;
+  x->n_in = tsr_graph_n_inputs(x->g), x->n_out = tsr_graph_n_outputs(x->g);
+  x->in = calloc((size_t)x->n_in + 1, sizeof *x->in), x->out = calloc((size_t)x->n_out + 1, sizeof *x->out);
+  x->data = calloc((size_t)x->n_in + 1, sizeof *x->data);
+  x->want = calloc((size_t)x->n_out + 1, sizeof *x->want);
+  x->tolerance = calloc((size_t)x->n_out + 1, sizeof *x->tolerance);
+  if (!x->in || !x->out || !x->data || !x->want || !x->tolerance) return false;
+  for (int i = 0; i < x->n_in; i++) {
+    const tsr_tensor_info t = tsr_graph_input_info(x->g, i);
+    if (!(x->data[i] = calloc(1, t.bytes + 16))) return false;
+    for (size_t k = 0; k < numbers_of(&t); k++) {
+      s = s * 6364136223846793005u + 1442695040888963407u;
+      const double u = (double)(s >> 11) / 9007199254740992.0;
+      dtype_store(dtype_part(t.dtype), x->data[i], k, dtype_is_float(dtype_part(t.dtype)) ? 2 * u - 1 : floor(2 * u));
+    }
+  }
+  for (int i = 0; i < x->n_out; i++) {
+    const tsr_tensor_info t = tsr_graph_output_info(x->g, i);
+    x->want[i] = calloc(numbers_of(&t) + 1, sizeof(double));
+    x->tolerance[i] = calloc(numbers_of(&t) + 1, sizeof(double));
+    if (!x->want[i] || !x->tolerance[i]) return false;
+  }
+  return true;
+}
+
+/* Each rank rounds its part of a sum: twice what one device may be off by. */
+static int compare(running *x) {
+  double worst = 0;
+  int64_t wrong = 0;
+  for (int i = 0; i < x->n_out; i++) {
+    const tsr_tensor_info t = tsr_graph_output_info(x->g, i);
+    void *have = calloc(1, t.bytes + 16);
+    tsr_status st = have ? tsr_dist_tensor_gather(x->out[i], have) : NULL;
+    if (st) return free(have), cli_fail(st);
+    for (size_t k = 0; have && k < numbers_of(&t); k++) {
+      const double h = dtype_load(dtype_part(t.dtype), have, k), w = x->want[i][k];
+      const double off = h == w || (isnan(h) && isnan(w)) ? 0 : fabs(h - w);
+      if (!(off <= 2 * x->tolerance[i][k])) wrong++;
+      if (off > worst) worst = off;
+    }
+    free(have);
+  }
+  printf("results %s the reference's: largest difference %.3g", wrong ? "are not" : "are", worst);
+  if (wrong) printf(", %lld elements beyond twice the tolerance", (long long)wrong);
+  printf("\n");
+  return wrong ? EXIT_WRONG : EXIT_OK;
+}
+
+static int tell(running *x, tsr_status (*what)(const tsr_dist_program *p, char **text)) {
+  char *text;
+  tsr_status st = what(x->p, &text);
+  if (st) return cli_fail(st);
+  fputs(text, stdout);
+  tsr_text_free(x->ctx, &text);
+  return EXIT_OK;
+}
+
+static tsr_status check(const tsr_dist_program *p, char **text) { return tsr_dist_program_check(p, text, NULL); }
+
+static int run_all(running *x, const char *text, size_t n) {
+  const tsr_dist_options o = {.compile = {.policy = x->r->policy}};
+  char *why = NULL;
+  tsr_status st = tsr_graph_parse(x->ctx, text, n, x->r->file, &x->g);
+  if (!st && x->r->search) st = tsr_graph_autoshard(x->g, x->mesh, &o, &why);
+  if (!st) st = tsr_dist_program_compile(x->mesh, x->g, &o, &x->p);
+  if (st) return tsr_text_free(x->ctx, &why), cli_fail(st);
+  if (why) fputs(why, stdout);
+  tsr_text_free(x->ctx, &why);
+  if (!make_data(x)) return cli_usage("run", "out of memory");
+  st = tsr_graph_reference(x->g, (const void *const *)x->data, x->want, x->tolerance);
+  for (int i = 0; i < x->n_in && !st; i++) {
+    st = tsr_dist_program_input(x->p, i, &x->in[i]);
+    if (!st) st = tsr_dist_tensor_scatter(x->in[i], x->data[i]);
+  }
+  for (int i = 0; i < x->n_out && !st; i++) st = tsr_dist_program_output(x->p, i, &x->out[i]);
+  if (!st) st = tsr_dist_program_run(x->p, x->in, x->out);
+  if (st) return cli_fail(st);
+  int rc = x->r->explain ? tell(x, tsr_dist_program_explain) : EXIT_OK;
+  if (!rc) rc = tell(x, tsr_dist_program_profile);
+  if (!rc) rc = tell(x, check);
+  return rc ? rc : compare(x);
+}
+
+int run_mesh(tsr_context *ctx, const mesh_run *r) {
+  running x = {.ctx = ctx, .r = r};
+  size_t n;
+  char *text = cli_read_file(r->file, &n);
+  int rc = text ? open_devices(&x) : EXIT_USAGE;
+  if (!rc) rc = make_mesh(&x);
+  if (!rc) rc = run_all(&x, text, n);
+  for (int i = 0; i < x.n_in && x.in && x.data; i++) tsr_dist_tensor_destroy(&x.in[i]), free(x.data[i]);
+  for (int i = 0; i < x.n_out && x.out && x.want && x.tolerance; i++) {
+    tsr_dist_tensor_destroy(&x.out[i]);
+    free(x.want[i]), free(x.tolerance[i]);
+  }
+  free(x.in), free(x.out), free(x.data), free(x.want), free(x.tolerance), free(text);
+  tsr_dist_program_destroy(&x.p);
+  tsr_graph_destroy(&x.g);
+  tsr_mesh_destroy(&x.mesh);
+  while (x.n_devices) tsr_device_close(&x.devices[--x.n_devices]);
+  return rc;
+}

@@ -1,0 +1,16 @@
+/* tools/tessera/run_mesh.h - `tessera run FILE --mesh AXES`. */
+#ifndef TOOLS_TESSERA_RUN_MESH_H
+#define TOOLS_TESSERA_RUN_MESH_H
+#include "tools/tessera/cli.h"
+
+typedef struct mesh_run {
+  const char *file, *mesh, *devices; /* devices: IDs separated by commas; NULL: cpu:0 */
+  tsr_policy policy;
+  uint64_t seed;
+  bool search, explain;
+} mesh_run;
+
+/* Runs the graph on random inputs on a mesh of these devices, says what each collective took and whether the results
+ * are those of the reference; EXIT_WRONG where they aren't. */
+int run_mesh(tsr_context *ctx, const mesh_run *r);
+#endif
