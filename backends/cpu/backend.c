@@ -51,6 +51,7 @@ static void fill_caps(const cpuk_table *k, tsr_caps *c) {
   cpuk_caches caches = cpuk_cache_sizes();
   *c = (tsr_caps){.dialect = DIALECT_CPU,
                   .n_cores = thread_count(),
+                  .cores_from = CORES_HOST,
                   .subgroup = 1,
                   .subgroup_min = 1,
                   .subgroup_max = 1,

@@ -23,6 +23,7 @@ static void plain_caps(tsr_caps *c, tsr_dialect dialect) {
   const dialect_row *row = dialect_at(dialect);
   *c = (tsr_caps){.dialect = dialect,
                   .n_cores = 1,
+                  .cores_from = CORES_LISTED,
                   .subgroup = row->plain_subgroup,
                   .subgroup_min = row->plain_subgroup,
                   .subgroup_max = row->plain_subgroup,

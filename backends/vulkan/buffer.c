@@ -47,14 +47,15 @@ static tsr_status too_large(const be_device *d, size_t bytes) {
 }
 
 /* `size` bytes as VkBuffers of at most the driver's largest. What they ask of memory, all together, in *req. */
-static tsr_status make_pieces(be_device *d, be_buffer *b, size_t size, VkMemoryRequirements *req) {
-  VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
+static tsr_status make_pieces(be_device *d, be_buffer *b, size_t size, const void *next, VkMemoryRequirements *req) {
+  VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .pNext = next,
+                             .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
                              .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT | (d->features.bda ? VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT : 0)};
   *req = (VkMemoryRequirements){.memoryTypeBits = UINT32_MAX};
   b->piece = size;
   if (d->limits.max_buffer && size > d->limits.max_buffer)
     b->piece = d->limits.max_buffer / VK_PIECE_ALIGN * VK_PIECE_ALIGN;
-  int most = d->features.bda ? VK_MAX_PIECES : 1;
+  int most = d->features.bda && !b->shared ? VK_MAX_PIECES : 1;
   if (!b->piece || size > b->piece * (size_t)most) return too_large(d, b->bytes);
   for (size_t at = 0; at < size; at += b->piece) {
     VkMemoryRequirements one;
@@ -91,20 +92,51 @@ static tsr_status bind_pieces(be_device *d, be_buffer *b, bool *follow) {
   return NULL;
 }
 
-tsr_status vk_buffer_allocate(be_device *d, be_buffer *b, size_t size, be_memory kind) {
+/* What is left of the heap's budget for this process (VK_EXT_memory_budget); UINT64_MAX: nobody says. */
+static uint64_t budget_left(const be_device *d, uint32_t heap) {
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT b = {.sType =
+                                                     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+  VkPhysicalDeviceMemoryProperties2 p = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, .pNext = &b};
+  if (!d->features.budget || !d->instance->fn.vkGetPhysicalDeviceMemoryProperties2) return UINT64_MAX;
+  d->instance->fn.vkGetPhysicalDeviceMemoryProperties2(d->physical, &p);
+  if (!b.heapBudget[heap]) return UINT64_MAX;
+  return b.heapBudget[heap] > b.heapUsage[heap] ? b.heapBudget[heap] - b.heapUsage[heap] : 0;
+}
+
+/* Refused before the driver is asked: what would take memory from other programs, or fail later. */
+static tsr_status check_room(const be_device *d, const be_buffer *b, uint64_t size, int type) {
+  enum { SMALL = 1 << 20 }; /* not worth a question */
+  if (d->limits.max_allocation && size > d->limits.max_allocation)
+    return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("vulkan", "buffer", "split the tensor"),
+                   "%zu bytes; the driver's largest allocation has %llu", b->bytes,
+                   (unsigned long long)d->limits.max_allocation);
+  uint64_t left = size > SMALL ? budget_left(d, d->memory.memoryTypes[type].heapIndex) : UINT64_MAX;
+  if (size <= left) return NULL;
+  return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("vulkan", "buffer", "use smaller tensors or free others"),
+                 "%zu bytes; the memory's budget has %llu left", b->bytes, (unsigned long long)left);
+}
+
+static tsr_status allocate(be_device *d, be_buffer *b, size_t size, be_memory kind, vk_share_chain *share) {
   VkMemoryRequirements req;
   bool follow;
-  TSR_TRY(make_pieces(d, b, size, &req));
+  TSR_TRY(make_pieces(d, b, size, share ? &share->buffer : NULL, &req));
   b->whole = size;
   int type = choose_type(d, req.memoryTypeBits, kind);
   if (type < 0)
     return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("vulkan", "buffer", NULL), "no suitable memory type");
+  TSR_TRY(check_room(d, b, req.size, type));
   VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
                                      .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
   VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                .pNext = d->features.bda ? &flags : NULL,
                                .allocationSize = req.size,
                                .memoryTypeIndex = (uint32_t)type};
+  if (share) {
+    share->dedicated.buffer = b->vk[0];
+    if (share->alone) share->import.pNext = share->export.pNext = &share->dedicated;
+    flags.pNext = share->import.fd >= 0 ? (void *)&share->import : (void *)&share->export;
+    if (!d->features.bda) info.pNext = flags.pNext;
+  }
   VkResult r =
       vk_fault(&d->fault_oom) ? VK_ERROR_OUT_OF_DEVICE_MEMORY : d->fn.vkAllocateMemory(d->vk, &info, NULL, &b->memory);
   if (r == VK_ERROR_OUT_OF_DEVICE_MEMORY)
@@ -119,7 +151,11 @@ tsr_status vk_buffer_allocate(be_device *d, be_buffer *b, size_t size, be_memory
   return NULL;
 }
 
-tsr_status vk_buffer_create(be_device *d, size_t bytes, be_memory kind, be_buffer **out) {
+tsr_status vk_buffer_allocate(be_device *d, be_buffer *b, size_t size, be_memory kind) {
+  return allocate(d, b, size, kind, NULL);
+}
+
+static tsr_status create(be_device *d, size_t bytes, be_memory kind, vk_share_chain *share, be_buffer **out) {
   *out = NULL;
   if (atomic_load(&d->lost)) return vk_lost_status(d);
   /* llvmpipe executes loads with lane-uniform addresses also where all lanes are switched off (a short branch not
@@ -131,13 +167,25 @@ tsr_status vk_buffer_create(be_device *d, size_t bytes, be_memory kind, be_buffe
   if (!b) return st_oom();
   b->d = d;
   b->bytes = bytes;
+  b->shared = share != NULL;
   atomic_fetch_add(&d->n_live, 1);
-  bool taken;
-  tsr_status st = vk_heap_take(d, b, size - slack, kind, &taken);
-  if (!st && !taken) st = vk_buffer_allocate(d, b, size, kind);
+  bool taken = false;
+  tsr_status st = share ? NULL : vk_heap_take(d, b, size - slack, kind, &taken);
+  if (!st && !taken) st = allocate(d, b, size, kind, share);
   if (st) vk_buffer_destroy(b);
   else *out = b;
   return st;
+}
+
+tsr_status vk_buffer_create(be_device *d, size_t bytes, be_memory kind, be_buffer **out) {
+  return create(d, bytes, kind, NULL, out);
+}
+
+tsr_status vk_buffer_create_shared(be_device *d, size_t bytes, int fd, be_buffer **out) {
+  vk_share_chain share;
+  *out = NULL;
+  TSR_TRY(vk_share_prepare(d, fd, &share));
+  return create(d, bytes, BE_DEVICE_LOCAL, &share, out);
 }
 
 tsr_status vk_buffer_import(be_device *d, const void *desc, size_t bytes, be_buffer **out) {

@@ -208,13 +208,19 @@ static void join_property_versions(uint32_t minor, vk_all_properties *q) {
   if (minor < 3) q->v13.minSubgroupSize = q->v13.maxSubgroupSize = q->v11.subgroupSize;
 }
 
-static void read_properties(const be_instance *in, VkPhysicalDevice p, uint32_t minor, const vk_features *f,
-                            vk_all_properties *q) {
+static void read_properties(const be_instance *in, VkPhysicalDevice p, const ext_list *e, uint32_t minor,
+                            const vk_features *f, vk_all_properties *q) {
   memset(q, 0, sizeof *q);
   INIT(q, base, PROPERTIES_2);
   link_property_versions(minor, q);
   INIT(q, nv2, COOPERATIVE_MATRIX_2_PROPERTIES_NV);
+  INIT(q, sm, SHADER_SM_BUILTINS_PROPERTIES_NV), INIT(q, cu, SHADER_CORE_PROPERTIES_AMD),
+      INIT(q, cu2, SHADER_CORE_PROPERTIES_2_AMD), INIT(q, core, SHADER_CORE_BUILTINS_PROPERTIES_ARM);
   if (f->nv2) LINK(q, nv2);
+  if (has(e, "VK_NV_shader_sm_builtins")) LINK(q, sm);
+  if (has(e, "VK_AMD_shader_core_properties")) LINK(q, cu);
+  if (has(e, "VK_AMD_shader_core_properties2")) LINK(q, cu2);
+  if (has(e, "VK_ARM_shader_core_builtins")) LINK(q, core);
   in->fn.vkGetPhysicalDeviceProperties2(p, &q->base);
   join_property_versions(minor, q);
   vk_hide_properties(q);
@@ -288,10 +294,8 @@ static void fill_caps(const be_instance *in, VkPhysicalDevice p, const vk_all_pr
   const VkPhysicalDeviceLimits *m = &q->base.properties.limits;
   VkPhysicalDeviceMemoryProperties mem;
   in->fn.vkGetPhysicalDeviceMemoryProperties(p, &mem);
-  bool software = q->base.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   *c = (tsr_caps){.dialect = DIALECT_SPIRV,
                   .arch = "spirv1.6",
-                  .n_cores = software ? 2 : 16,
                   .subgroup = (int)q->v11.subgroupSize,
                   .subgroup_min = (int)q->v13.minSubgroupSize,
                   .subgroup_max = (int)q->v13.maxSubgroupSize,
@@ -337,6 +341,7 @@ static void fill_caps(const be_instance *in, VkPhysicalDevice p, const vk_all_pr
     if (mem.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) c->memory_bytes += (int64_t)mem.memoryHeaps[i].size;
   c->max_buffer_bytes = c->memory_bytes; /* not maxBufferSize: see buffer.c */
   fill_float_controls(&q->v12, c);
+  vk_cores_reported(q, c);
 }
 
 static void hex(char *out, const uint8_t *b, int n) {
@@ -399,9 +404,11 @@ tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import
   }
   uint32_t minor = used_version(in, p, import);
   read_features(in, p, &ext, minor, import ? import->features : NULL, import != NULL, &have);
-  al_free(env->al, ext.props, n * sizeof *ext.props + 1, 16);
   summarise(&have, f);
-  read_properties(in, p, minor, f, &q);
+  f->memory_fd = has(&ext, "VK_KHR_external_memory_fd"), f->semaphore_fd = has(&ext, "VK_KHR_external_semaphore_fd");
+  f->budget = has(&ext, "VK_EXT_memory_budget");
+  read_properties(in, p, &ext, minor, f, &q);
+  al_free(env->al, ext.props, n * sizeof *ext.props + 1, 16);
   vk_did(&in->probe, &id, "properties", "ok");
   fill_limits(p, &q, l);
   l->id = id;

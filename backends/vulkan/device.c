@@ -46,7 +46,7 @@ static bool find_family(const be_device *d, uint32_t *out, uint32_t *bits) {
 
 static VkResult create_device(be_device *d) {
   const vk_features *f = &d->features;
-  const char *ext[8];
+  const char *ext[16];
   uint32_t n = 0;
   VkPhysicalDeviceFeatures2 base = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
                                     .features = {.shaderFloat64 = f->f64, .shaderInt64 = f->i64, .shaderInt16 = f->i16}};
@@ -117,6 +117,9 @@ static VkResult create_device(be_device *d) {
   USE(f->statistics, executable, "VK_KHR_pipeline_executable_properties");
   USE(f->clock, clock, "VK_KHR_shader_clock");
 #undef USE
+  if (f->memory_fd) ext[n++] = "VK_KHR_external_memory_fd";
+  if (f->semaphore_fd) ext[n++] = "VK_KHR_external_semaphore_fd";
+  if (f->budget) ext[n++] = "VK_EXT_memory_budget";
   float priority = 0.5f;
   VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
                                    .queueFamilyIndex = d->family,
@@ -193,7 +196,10 @@ static tsr_status test(be_device *d) {
   if (!vk_note_get(p, id, "kernel", known) || !vk_selftest_kept(p, id, &kept)) vk_probe_run(p);
   TSR_TRY(vk_must_all(p, id));
   d->features.clock &= vk_may(p, id, "clock", why);
-  return vk_selftest(d);
+  TSR_TRY(vk_selftest(d));
+  TSR_TRY(vk_cores(d));
+  vk_notes_save(p);
+  return NULL;
 }
 
 tsr_status vk_device_open(be_instance *in, int index, const be_import *import, be_device **out, tsr_caps *caps) {

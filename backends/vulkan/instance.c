@@ -186,7 +186,8 @@ tsr_status vk_device_info(be_instance *in, int index, be_device_info *out) {
   vk_features f;
   vk_limits l;
   TSR_TRY(vk_query(in, in->devices[index], NULL, &f, &l, out));
-  if (vk_selftest_kept(&in->probe, &l.id, &out->caps)) return vk_must_all(&in->probe, &l.id);
+  if (vk_selftest_kept(&in->probe, &l.id, &out->caps) && vk_cores_kept(&in->probe, &l.id, &out->caps))
+    return vk_must_all(&in->probe, &l.id);
   /* Never tested: opening the device does it. If that fails, the listing still tells what the driver says. */
   be_device *d = NULL;
   tsr_caps caps;

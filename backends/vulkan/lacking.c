@@ -32,6 +32,8 @@ bool vk_hides_extension(const char *name) {
   return false;
 }
 
+bool vk_hides_cores(void) { return knob_has("TSR_VK_HIDE", "cores"); }
+
 void vk_hide_features(vk_all_features *f) {
   for (size_t i = 0; i < N_ROWS; i++)
     if (rows[i].kind == FEATURE && knob_has("TSR_VK_HIDE", rows[i].word)) *feature(&rows[i], f) = VK_FALSE;

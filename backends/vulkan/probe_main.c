@@ -43,6 +43,8 @@ static bool use(be_device *d) {
   if (!works) return !is_lost(d);
   tsr_status_free(vk_selftest(d));
   if (is_lost(d)) return false;
+  tsr_status_free(vk_cores(d));
+  if (is_lost(d)) return false;
   if (d->features.clock && vk_may(p, id, "clock", why)) {
     ended(d, "clock", st = try_clock(d));
     tsr_status_free(st);

@@ -424,3 +424,44 @@ tsr_status vk_program_run(be_stream *s, be_program *p, const be_range *bindings,
   pthread_mutex_unlock(&p->mutex);
   return st;
 }
+
+/* ---- one block ---- */
+
+/* A driver that compiles at the first dispatch has compiled then. */
+static tsr_status warm(be_program *p, be_stream *s, int launch, recording *scratch) {
+  be_device *d = p->d;
+  const be_launch *l = &p->launches[launch];
+  const vk_kernel *k = &l->module->kernels[l->kernel];
+  recorder c = {.p = p, .r = scratch, .s = s};
+  TSR_TRY(fill_tables(p, scratch));
+  for (int i = 0; i < launch; i++) { /* where its table is */
+    const be_launch *before = &p->launches[i];
+    int n = before->module->kernels[before->kernel].desc.n_args;
+    if (has_table(d, n) && !is_empty(before)) c.table_at += 8 * (VkDeviceSize)n;
+  }
+  TSR_TRY(vk_sets_reset(d, &scratch->sets, 1));
+  TSR_TRY(vk_stream_begin(s, &c.cmd));
+  TSR_TRY(bind(&c, l, k));
+  const uint32_t zero[3] = {0};
+  if (emit_spirv_rebased(k->desc.grid))
+    d->fn.vkCmdPushConstants(c.cmd, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, EMIT_SPIRV_BASE, sizeof zero, zero);
+  d->fn.vkCmdDispatch(c.cmd, 1, 1, 1);
+  TSR_TRY(vk_end(s, c.cmd));
+  TSR_TRY(vk_stream_submit(s, &c.cmd, 1));
+  return vk_stream_sync(s, -1);
+}
+
+tsr_status vk_program_warm(be_stream *s, be_program *p, int launch, const be_range *bindings) {
+  recording scratch = {0};
+  if (atomic_load(&p->d->lost)) return vk_lost_status(p->d);
+  if (is_empty(&p->launches[launch])) return NULL;
+  pthread_mutex_lock(&p->mutex);
+  p->ranges = bindings;
+  for (int i = 0; i < p->n_bindings; i++)
+    p->now[i] = bindings[i].buffer ? bindings[i].buffer->address + bindings[i].offset : 0;
+  tsr_status st = warm(p, s, launch, &scratch);
+  pthread_mutex_unlock(&p->mutex);
+  if (scratch.sets.pool) p->d->fn.vkDestroyDescriptorPool(p->d->vk, scratch.sets.pool, NULL);
+  vk_buffer_destroy(scratch.tables);
+  return st;
+}

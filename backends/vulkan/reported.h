@@ -31,12 +31,21 @@ typedef struct vk_all_properties {
   VkPhysicalDeviceMaintenance3Properties maintenance3;
   uint32_t minor; /* of the Vulkan version that is used */
   VkPhysicalDeviceCooperativeMatrix2PropertiesNV nv2;
+  VkPhysicalDeviceShaderSMBuiltinsPropertiesNV sm; /* these four: how many cores */
+  VkPhysicalDeviceShaderCorePropertiesAMD cu;
+  VkPhysicalDeviceShaderCoreProperties2AMD cu2;
+  VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM core;
 } vk_all_properties;
+
+/* ---- cores.c ---- */
+/* n_cores and cores_from, as far as nothing need be measured. */
+void vk_cores_reported(const vk_all_properties *q, tsr_caps *c);
 
 /* ---- lacking.c: TSR_VK_HIDE, and what takes the place of what is not there ---- */
 bool vk_hides_extension(const char *name);
 /* "word=N" in the list: N; else UINT64_MAX. */
 uint64_t vk_hide_limit(const char *word);
+bool vk_hides_cores(void); /* of a driver that runs on the CPU */
 void vk_hide_features(vk_all_features *f);
 void vk_hide_properties(vk_all_properties *q);
 /* "fences for timeline semaphores; ...; TSR_VK_HIDE=...", "" when nothing is lacking. */

@@ -26,6 +26,7 @@ void vk_stream_destroy(be_stream *s) {
   if (!s) return;
   be_device *d = s->d;
   vk_drain(d, s->timeline, s->submitted);
+  vk_once_destroy(s);
   for (int i = 0; i < 2; i++) vk_buffer_destroy(s->staging[i]);
   if (s->pool) d->fn.vkDestroyCommandPool(d->vk, s->pool, NULL);
   if (s->timeline) vk_timeline_keep(d, s->timeline, s->submitted);

@@ -28,7 +28,9 @@ enum { VK_MAX_DEVICES = 16, VK_STAGING_BYTES = 8 << 20, VK_PUSH_BYTES = 128 };
   X(vkGetPhysicalDeviceFeatures2) X(vkGetPhysicalDeviceMemoryProperties) X(vkGetPhysicalDeviceQueueFamilyProperties) \
   X(vkEnumerateDeviceExtensionProperties) X(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)                       \
   X(vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV) X(vkCreateDevice) X(vkGetDeviceProcAddr)     \
-  X(vkCreateDebugUtilsMessengerEXT) X(vkDestroyDebugUtilsMessengerEXT)
+  X(vkCreateDebugUtilsMessengerEXT) X(vkDestroyDebugUtilsMessengerEXT)     \
+  X(vkGetPhysicalDeviceMemoryProperties2) X(vkGetPhysicalDeviceExternalBufferProperties)                              \
+  X(vkGetPhysicalDeviceExternalSemaphoreProperties)
 #define VK_DECLARE_CALL(name) PFN_##name name;
 typedef struct vk_calls { VK_INSTANCE_CALLS(VK_DECLARE_CALL) } vk_calls;
 
@@ -48,7 +50,7 @@ struct be_instance {
 /* What a physical device has, beyond tsr_caps. */
 typedef struct vk_features {
   bool coopmat, bfloat16, float8, nv2, nv2_workgroup, nv2_reduce, nv2_convert, nv2_per_element, nv2_tensor,
-      explicit_layout, robustness_off, statistics, clock;
+      explicit_layout, robustness_off, statistics, clock, memory_fd, semaphore_fd, budget;
   bool f64, i64, i16, i8, f16, storage8, storage16, subgroup_types, subgroup_size_control, full_subgroups,
       scalar_layout;
   bool bda, timeline, sync2, maintenance4, memory_model;
@@ -110,6 +112,7 @@ struct be_buffer {
   int n_pieces;
   size_t piece; /* bytes of each VkBuffer but the last */
   bool imported;
+  bool shared; /* share.c: its memory has, or came by, a file descriptor */
   VkDeviceMemory memory;
   struct vk_chunk *chunk;  /* that it is a part of, from `offset` on; NULL: has memory of its own */
   VkDeviceAddress address; /* without bda no address, but no two buffers have the same */
@@ -145,6 +148,8 @@ struct be_stream {
   int next;
   vk_wait waits[VK_MAX_WAITS], signals[VK_MAX_WAITS + 1]; /* joined to the next submission */
   int n_waits, n_signals;
+  struct { VkSemaphore semaphore; uint64_t value; } once[VK_MAX_WAITS]; /* share.c: waited for by that submission */
+  int n_once;
   be_buffer *staging[2];
   uint64_t staging_value[2];
 };
@@ -222,6 +227,8 @@ tsr_status vk_buffer_create(be_device *d, size_t bytes, be_memory kind, be_buffe
 tsr_status vk_buffer_import(be_device *d, const void *desc, size_t bytes, be_buffer **out);
 void vk_buffer_destroy(be_buffer *b);
 void *vk_buffer_map(be_buffer *b);
+/* fd: memory to import, -1: memory that can be exported */
+tsr_status vk_buffer_create_shared(be_device *d, size_t bytes, int fd, be_buffer **out);
 /* The VkBuffer with byte `at` of the range, and where in it that is; returns how many of the range's bytes follow there
  * without a break. */
 size_t vk_buffer_part(const be_range *r, size_t at, VkBuffer *vk, VkDeviceSize *offset);
@@ -323,6 +330,7 @@ bool vk_compiled(be_device *d);
 tsr_status vk_program_create(be_device *d, const be_program_desc *desc, be_program **out);
 void vk_program_destroy(be_program *p);
 tsr_status vk_program_run(be_stream *s, be_program *p, const be_range *bindings, double *times_ns);
+tsr_status vk_program_warm(be_stream *s, be_program *p, int launch, const be_range *bindings);
 
 void vk_selftest_plain(strb *s, const vk_selftest_problem *p, int subgroup);
 
@@ -332,6 +340,26 @@ tsr_status vk_selftest(be_device *d);
 bool vk_selftest_kept(vk_probe *p, const vk_id *id, tsr_caps *c);
 /* A product in f32 without matrices: does the device compute at all? */
 tsr_status vk_selftest_basic(be_device *d);
+
+/* ---- cores.c: d->caps.n_cores where nothing reported it ---- */
+tsr_status vk_cores(be_device *d);
+/* From reports or earlier measurements; false: it is to be measured. */
+bool vk_cores_kept(vk_probe *p, const vk_id *id, tsr_caps *c);
+/* By time alone; *n = 0: time did not tell. */
+tsr_status vk_cores_measure(be_device *d, int *n);
+
+/* ---- share.c ---- */
+extern const be_sharing vk_sharing;
+void vk_once_destroy(be_stream *s); /* nothing waits for them any more */
+/* What the buffer, and its memory, are to be made with so as to be shared; fd as in vk_buffer_create_shared. */
+typedef struct vk_share_chain {
+  VkExternalMemoryBufferCreateInfo buffer;
+  VkExportMemoryAllocateInfo export;
+  VkImportMemoryFdInfoKHR import;
+  VkMemoryDedicatedAllocateInfo dedicated;
+  bool alone; /* the driver wants an allocation that is the buffer's own */
+} vk_share_chain;
+tsr_status vk_share_prepare(be_device *d, int fd, vk_share_chain *out);
 
 /* ---- probe_main.c: the process in which steps are tried ---- */
 void vk_probe_main(const be_env *env, char **args);

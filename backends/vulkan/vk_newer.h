@@ -109,6 +109,17 @@ typedef VkResult(VKAPI_PTR *PFN_vkGetPhysicalDeviceCooperativeMatrixFlexibleDime
     VkPhysicalDevice, uint32_t *, VkCooperativeMatrixFlexibleDimensionsPropertiesNV *);
 #endif
 
+#ifndef VK_ARM_shader_core_builtins /* 1.3.232 */
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_BUILTINS_PROPERTIES_ARM ((VkStructureType)1000497001)
+
+typedef struct VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM {
+  VkStructureType sType;
+  void *pNext;
+  uint64_t shaderCoreMask;
+  uint32_t shaderCoreCount, shaderWarpsPerCore;
+} VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM;
+#endif
+
 #ifndef VK_KHR_shader_bfloat16 /* 1.4.311 */
 #define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR ((VkStructureType)1000141000)
 #define VK_COMPONENT_TYPE_BFLOAT16_KHR ((VkComponentTypeKHR)1000141000)

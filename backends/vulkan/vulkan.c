@@ -44,5 +44,7 @@ const be_vtable vulkan_backend = {
     .program_create = vk_program_create,
     .program_destroy = vk_program_destroy,
     .program_run = vk_program_run,
+    .warm = vk_program_warm,
+    .sharing = &vk_sharing,
     .probe_main = vk_probe_main,
 };

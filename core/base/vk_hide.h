@@ -32,6 +32,13 @@
   X(EXTENSION, shared_layout, "VK_KHR_workgroup_memory_explicit_layout", "shared memory as words for explicit layout") \
   X(EXTENSION, statistics, "VK_KHR_pipeline_executable_properties", "")                                                \
   X(EXTENSION, clock, "VK_KHR_shader_clock", "")                                                                       \
+  X(EXTENSION, memory_fd, "VK_KHR_external_memory_fd", "")                                                             \
+  X(EXTENSION, semaphore_fd, "VK_KHR_external_semaphore_fd", "")                                                       \
+  X(EXTENSION, budget, "VK_EXT_memory_budget", "")                                                                     \
+  X(EXTENSION, sm_builtins, "VK_NV_shader_sm_builtins", "")                                                            \
+  X(EXTENSION, core_properties, "VK_AMD_shader_core_properties", "")                                                   \
+  X(EXTENSION, core_properties2, "VK_AMD_shader_core_properties2", "")                                                 \
+  X(EXTENSION, core_builtins, "VK_ARM_shader_core_builtins", "")                                                       \
   X(CONTROLS, denorm, v12.shaderDenormPreserveFloat16, "")                                                             \
   X(CONTROLS, rte, v12.shaderRoundingModeRTEFloat16, "")                                                               \
   X(CONTROLS, nan, v12.shaderSignedZeroInfNanPreserveFloat16, "")
@@ -47,6 +54,6 @@
 
 #define VK_HIDE_WORD(kind, word, where, instead) #word ","
 #define VK_HIDE_LIMIT_WORD(word, where) #word "=N,"
-/* "bda,int64,...,shared=N,...," */
-#define VK_HIDE_LIST VK_HIDE_ROWS(VK_HIDE_WORD) VK_HIDE_LIMITS(VK_HIDE_LIMIT_WORD)
+/* "bda,int64,...,cores,shared=N,...,"; cores: that of a driver on the CPU they are the host's, see cores.c. */
+#define VK_HIDE_LIST VK_HIDE_ROWS(VK_HIDE_WORD) "cores," VK_HIDE_LIMITS(VK_HIDE_LIMIT_WORD)
 #endif

@@ -72,6 +72,7 @@ static void fill(const arch_row *r, tsr_caps *c) {
   bool cuda = r->dialect == DIALECT_CUDA;
   *c = (tsr_caps){.dialect = r->dialect,
                   .n_cores = r->cores,
+                  .cores_from = CORES_LISTED,
                   .subgroup = r->subgroup,
                   .subgroup_min = r->subgroup,
                   .subgroup_max = r->subgroup,
@@ -175,5 +176,6 @@ const char *arch_of_capability(int major, int minor) {
 void arch_set_processors(tsr_caps *c, int processors) {
   const arch_row *r = row_of(c->arch);
   c->n_cores = r ? processors * r->cores_per_processor : processors;
+  c->cores_from = CORES_DRIVER;
   c->n_dies = r ? dies(r, c->n_cores) : 1;
 }

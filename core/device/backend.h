@@ -133,6 +133,16 @@ typedef struct be_matmul {
   bool transpose_a, transpose_b, constant_b;
 } be_matmul;
 
+/* Memory and signals by file descriptor, with other devices and processes; see tessera/vulkan.h. Descriptors given out
+ * are the caller's; those taken are the backend's on success. */
+typedef struct be_sharing {
+  tsr_status (*buffer_create)(be_device *d, size_t bytes, be_buffer **out);
+  tsr_status (*buffer_export)(be_buffer *b, int *fd);
+  tsr_status (*buffer_import)(be_device *d, int fd, size_t bytes, be_buffer **out);
+  tsr_status (*signal_fd)(be_stream *s, int *fd);
+  tsr_status (*wait_fd)(be_stream *s, int fd);
+} be_sharing;
+
 typedef struct be_vtable {
   uint32_t abi;         /* BE_ABI */
   const char *name;     /* "cpu", "vulkan", "cuda", "hip", "null" */
@@ -206,6 +216,11 @@ typedef struct be_vtable {
    * sense. */
   tsr_status (*compile)(const be_env *env, const char *arch, const char *source, void **code, size_t *bytes,
                         char **log);
+
+  /* Launches one block of a launch and waits, so that the driver has compiled it. NULL: programs are compiled when they
+   * are made. */
+  tsr_status (*warm)(be_stream *s, be_program *p, int launch, const be_range *bindings);
+  const be_sharing *sharing; /* NULL: nothing is shared so */
 
   /* `copy` takes a buffer of another device of this backend, and `stream_wait` its events. */
   bool between_devices;

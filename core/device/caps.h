@@ -30,11 +30,15 @@ typedef struct tsr_matrix_shape {
   int rate;    /* operations per core and clock, two of each multiply-add; 0: not known */
 } tsr_matrix_shape;
 
+/* Where n_cores is from. */
+typedef enum cores_origin { CORES_UNKNOWN, CORES_DRIVER, CORES_HOST, CORES_MEASURED, CORES_LISTED } cores_origin;
+
 typedef struct tsr_caps {
   tsr_dialect dialect;
   char arch[32];      /* "avx512", "sm_90a", "gfx942", "spirv1.6" */
   /* parallelism */
-  int n_cores;              /* SMs, CUs, or CPU threads used */
+  int n_cores;              /* SMs, CUs, or CPU threads used; 0 = unknown */
+  cores_origin cores_from;
   int subgroup;             /* threads of a warp in kernels we make */
   int subgroup_min, subgroup_max;
   int max_threads;          /* per block */

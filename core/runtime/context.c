@@ -135,6 +135,11 @@ static const char *scope_name(matrix_scope s) {
   return names[s];
 }
 
+static const char *cores_name(const tsr_caps *c) {
+  static const char *const names[] = {"unknown", "driver", "host", "measured", "listed"};
+  return names[c->n_cores > 0 ? c->cores_from : CORES_UNKNOWN];
+}
+
 /* The public view of a device; strings and lists in the arena. */
 static tsr_status public_info(arena *a, const be_vtable *vt, const char *id, const be_device_info *d,
                               const tsr_caps *caps, tsr_device_info *out) {
@@ -159,7 +164,8 @@ static tsr_status public_info(arena *a, const be_vtable *vt, const char *id, con
                            .subnormals_f16 = caps->denorm_f16,
                            .subnormals_f32 = caps->denorm_f32,
                            .subnormals_f64 = caps->denorm_f64,
-                           .fallbacks = arena_str(a, d->fallbacks)};
+                           .fallbacks = arena_str(a, d->fallbacks),
+                           .cores_from = cores_name(caps)};
   if (!m || !out->id || !out->name || !out->driver || !out->arch || !out->fallbacks) return st_oom();
   for (int i = 0; i < caps->n_matrix; i++) {
     const tsr_matrix_shape *s = &caps->matrix[i];

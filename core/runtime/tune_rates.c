@@ -6,6 +6,8 @@
 
 #include "core/runtime/tune_rates.h"
 
+#include "core/runtime/peaks.h"
+
 #include "core/base/clock.h"
 #include "core/device/dialect.h"
 #include "core/tune/kernel.h"
@@ -136,14 +138,32 @@ static void reached(double flops, double ns, double launch, double *gflops, tune
 
 /* What the device reaches with our own kernels: copies, an untuned matmul, a kernel of one block, a loop of barriers.
  * Those of shared memory and the latencies stay listed or assumed. */
-static void measure_rates(const meter *m, tune_device *d) {
+/* Peaks where loops of their own told them (peaks.h): they are the device's, whatever our kernels reach. */
+static void take_peaks(const meter *m, tune_cache *cache, tune_device *d) {
+  tsr_peaks f32, narrow;
+  tsr_status st = rt_peaks(m->dev, cache, TSR_F32, false, &f32);
+  if (!st && f32.gflops > 0) d->fma_gflops = f32.gflops, d->fma_from = TUNE_MEASURED;
+  if (!st && f32.copy_gbytes_per_s > 0) tune_device_measured(d, "memory", f32.copy_gbytes_per_s);
+  for (int i = 0; !st && i < d->n_matrix; i++) {
+    if (d->matrix[i].in != TSR_BF16 && d->matrix[i].in != TSR_F16) continue;
+    st = rt_peaks(m->dev, cache, d->matrix[i].in, false, &narrow);
+    if (!st && narrow.matrix_gflops > 0) d->matrix_gflops = narrow.matrix_gflops, d->matrix_from = TUNE_REACHED;
+    break;
+  }
+  tsr_status_free(st);
+}
+
+static void measure_rates(const meter *m, tune_cache *cache, tune_device *d) {
   enum { COPY = 1 << 24, SIDE = 768 };
   char text[1600];
   const double flops = 2.0 * SIDE * SIDE * SIDE;
   double launch = time_text(m, unary_text(text, sizeof text, "neg", 16)),
          copy = time_text(m, unary_text(text, sizeof text, "neg", COPY));
   if (launch > 0) d->launch_ns = launch, d->launch_from = TUNE_MEASURED;
-  if (copy > 0) tune_device_measured(d, "memory", 8.0 * COPY / copy);
+  if (dialect_of(&m->dev->caps)->rates_measured) take_peaks(m, cache, d);
+  const tune_tier *memory = tune_device_tier(d, "memory");
+  if (copy > 0 && !(memory && memory->measured && memory->gbps > 8.0 * COPY / copy)) /* of a copy, or of a kernel */
+    tune_device_measured(d, "memory", 8.0 * COPY / copy);
   double near = launch > 0 ? near_gbps(m, d, launch, text, sizeof text) : 0, step = step_ns(m, text, sizeof text);
   if (near > 0) tune_device_measured(d, "l2", near);
   if (step > 0) d->barrier_ns = step, d->barrier_from = TUNE_MEASURED;
@@ -181,7 +201,7 @@ static tsr_status device_itself(tsr_device *dev, tune_cache *cache, rt_compile_f
   }
   strb_clear(&text);
   if (known || !compile || !dev->be) return NULL;
-  measure_rates(&(meter){dev, compile}, out);
+  measure_rates(&(meter){dev, compile}, cache, out);
   strb_init(&text, &dev->ctx->al);
   tune_device_print(out, &text);
   if (strb_ok(&text)) cache_set_device(cache, id, strb_text(&text));

@@ -40,6 +40,20 @@ TSR_API TSR_MUST_USE tsr_status tsr_profile_trace(const tsr_profile *p, char **t
 TSR_API TSR_MUST_USE tsr_status tsr_profile_check(const tsr_profile *p, bool needs_reproducible, bool json, char **text,
                                                   int *failed);
 
+/* What a device can do, by loops of multiply-adds in registers (of matrix instructions too, where it has them for the
+ * type) and by a large copy: measured when first asked for, then kept in the cache by device and driver. Verdicts, the
+ * audit, the cost model and `tessera bench` use these. 0: it can't be told. */
+typedef struct tsr_peaks {
+  double gflops;              /* multiply-adds of the type, two operations each */
+  double matrix_gflops;       /* the same by matrix instructions; 0: none for the type */
+  double copy_gbytes_per_s;   /* read and written */
+  double measured_on;         /* seconds since 1970 */
+  bool kept;                  /* nothing was measured by this call */
+} tsr_peaks;
+/* t: f32, f16, bf16, f64, i8, i32, ...; bf16 and fp8 are computed in f32, 8-bit integers in i32. `again` measures
+ * anew, since a machine may have been busy, and keeps the larger figures. */
+TSR_API TSR_MUST_USE tsr_status tsr_device_peaks(tsr_device *dev, tsr_dtype t, bool again, tsr_peaks *out);
+
 #ifdef __cplusplus
 }
 #endif

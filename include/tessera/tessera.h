@@ -116,6 +116,10 @@ typedef struct tsr_device_info {
    * 0. */
   bool subnormals_f16, subnormals_f32, subnormals_f64;
   const char *fallbacks; /* what takes the place of what the driver lacks (docs/vulkan.md); "" = nothing does */
+  /* "driver": an extension reports n_cores; "host": the processors of a device that runs on them; "measured": by time,
+   * once; "listed": a table of architectures; "unknown": n_cores is 0, and treated as such. Measured ones come with
+   * tsr_device_get_info of an open device. */
+  const char *cores_from;
 } tsr_device_info;
 
 /* One row per backend. Where it has no device here, "why" is the reason in one line; it begins with "not built: " where
@@ -452,6 +456,14 @@ TSR_API TSR_MUST_USE tsr_status tsr_program_run(tsr_program *p, tsr_stream *s, c
 /* Runs and waits, timing each kernel on the device: ns receives tsr_program_n_kernels entries. */
 TSR_API TSR_MUST_USE tsr_status tsr_program_profile(tsr_program *p, tsr_stream *s, const tsr_binding *inputs,
                                                     const tsr_binding *outputs, double *ns);
+
+/* Makes what a program's first run would make: a driver that compiles a kernel at its first launch (lavapipe does)
+ * compiles it now, by a launch of one block on scratch memory; caches on disk then have it for later processes too.
+ * Pipelines are made at the program's creation already, several at once. Inputs are not needed, nothing of the caller's
+ * is written. `progress` may be NULL; it hears of each kernel when it is ready, the first time with done 0; false ends
+ * it with TSR_CANCELLED, and what was made stays. */
+typedef bool (*tsr_prewarm_fn)(void *user, int done, int total, const char *kernel);
+TSR_API TSR_MUST_USE tsr_status tsr_program_prewarm(tsr_program *p, tsr_prewarm_fn progress, void *user);
 
 /* Capture: calls on the stream between begin and end are recorded instead of run; a recording replays them. Buffers and
  * programs must outlive it. */

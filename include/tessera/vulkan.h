@@ -8,7 +8,7 @@
  * device or queue to be idle, and has threads only while pipelines are made. */
 #ifndef TESSERA_VULKAN_H
 #define TESSERA_VULKAN_H
-#include "tessera/base.h"
+#include "tessera/tessera.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -44,6 +44,25 @@ typedef struct tsr_vulkan_semaphore {
   uint64_t semaphore; /* VkSemaphore of type timeline */
   uint64_t value;
 } tsr_vulkan_semaphore;
+
+/* ---- shared by file descriptor --------------------------------------------------------------------------------- */
+
+/* Memory of the library that other devices, instances and processes can map, by VK_KHR_external_memory_fd: the same
+ * bytes, nothing copied. Only a driver of the same kind on the same device can take it (deviceUUID and driverUUID).
+ * TSR_UNSUPPORTED names the extension that is missing. Who writes when is up to the users: tsr_stream_signal_fd and
+ * tsr_stream_wait_fd, or tsr_stream_sync and any signal between processes. */
+TSR_API TSR_MUST_USE tsr_status tsr_buffer_create_shared(tsr_device *dev, size_t bytes, tsr_buffer **out);
+/* A new descriptor for the memory of such a buffer; the caller closes it, or hands it on. */
+TSR_API TSR_MUST_USE tsr_status tsr_buffer_export_fd(tsr_buffer *b, int *fd);
+/* The memory behind a descriptor that tsr_buffer_export_fd gave for a buffer of `bytes` bytes. On success the
+ * descriptor is the library's; else it stays the caller's. TSR_INVALID_ARGUMENT: it is none, or of another size. */
+TSR_API TSR_MUST_USE tsr_status tsr_buffer_import_fd(tsr_device *dev, int fd, size_t bytes, tsr_buffer **out);
+/* A descriptor (a sync file, VK_KHR_external_semaphore_fd) that is signalled once all work of the stream so far is
+ * done; the caller closes it, or hands it on. *fd is -1 where that was so at once. */
+TSR_API TSR_MUST_USE tsr_status tsr_stream_signal_fd(tsr_stream *s, int *fd);
+/* Later work of the stream waits for such a descriptor, of any device or process; on success it is the library's. -1:
+ * there is nothing to wait for. */
+TSR_API TSR_MUST_USE tsr_status tsr_stream_wait_fd(tsr_stream *s, int fd);
 
 #ifdef __cplusplus
 }

@@ -32,6 +32,12 @@ static const struct { const char *args, *says; } refused[] = {
     {"cache verify matmul", "verify takes no operand"},
     {"cache list --name ../x", "bad cache name"},
     {"cache import", "import needs a FILE"},
+    {"cache prewarm", "prewarm needs a FILE"},
+    {"cache prewarm a b", "prewarm takes at most one operand"},
+    {"cache prewarm x.mlir --replace", "prewarm takes --device, --dir and --json"},
+    {"cache prewarm none.mlir", "none.mlir: can't be opened"},
+    {"cache prewarm junk", "junk:1:1"},
+    {"cache list --device cpu:0", "--device goes with prewarm"},
     {"cache import none.json", "none.json: can't be opened"},
     {"cache import junk", "junk:1:1: expected a value"},
     {"cache import later.json", "later.json:1:1: expected schema 1"},
@@ -81,6 +87,12 @@ int main(void) {
   if (!strstr(c.said, "\"stored\": true")) return cli_end(&c), 77; /* built without SQLite */
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
     cli_refused(&c, refused[i].args, refused[i].args, refused[i].says);
+
+  static const char add[] = "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<64xf32>):\n%0 = "
+                            "\"tessera.graph.exp\"(%A)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
+  cli_write(&c, "exp.mlir", add, sizeof add - 1);
+  expect(&c, "cache prewarm exp.mlir --device cpu:0", 0, "exp.mlir on cpu:0: 1 kernels, compiled in ");
+  expect(&c, "cache prewarm exp.mlir --device cpu:0 --json", 0, "\"kernels\": 1, \"compile_s\": ");
 
   expect(&c, "cache list", 0, "1 entries, 2 trials in .tessera/cache/default.sqlite\n");
   if (strstr(c.said, "=0")) printf("a knob that does not exist here is listed: %s\n", c.said), c.wrong++;

@@ -1,7 +1,6 @@
 /* Where cooperative matrices lie in memory, on every recorded device and for each of its shapes: address and stride are
  * multiples of the lesser of 16 bytes and a row of that matrix (a column where it is column-major),
  * VUID-RuntimeSpirv-OpCooperativeMatrixLoadKHR-08986; spirv-val can't see it. */
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,9 +11,9 @@
 #include <cmocka.h>
 
 #include "core/base/dtype.h"
-#include "core/emit/spirv/caps.h"
 #include "core/ir/target/target.h"
 #include "core/passes/simt/simt.h"
+#include "tests/support/recorded.h"
 #include "tests/support/tile_gen.h"
 
 static int seen, seen_from_global;
@@ -75,20 +74,13 @@ static void shape(const tsr_caps *caps, const tsr_matrix_shape *s) {
 }
 
 static void matrices_lie_where_vulkan_wants_them(void **state) {
-  DIR *d = opendir(TSR_SOURCE_DIR "/tests/vulkan");
-  assert_non_null(d);
-  for (struct dirent *e; (e = readdir(d));) {
-    char path[512];
-    tsr_caps caps;
-    if (!strstr(e->d_name, ".json")) continue;
-    snprintf(path, sizeof path, "%s/tests/vulkan/%.200s", TSR_SOURCE_DIR, e->d_name);
-    tsr_status st = spirv_caps_read(&al_default, path, &caps);
-    if (st) fail_msg("%s", tsr_status_message(st));
-    device_name = e->d_name;
-    for (int i = 0; i < caps.n_matrix; i++)
-      if (caps.matrix[i].scope == SCOPE_SUBGROUP) shape(&caps, &caps.matrix[i]);
+  int n;
+  const recorded_device *d = recorded_devices(&n);
+  for (int i = 0; i < n; i++) {
+    device_name = d[i].name;
+    for (int k = 0; k < d[i].caps.n_matrix; k++)
+      if (d[i].caps.matrix[k].scope == SCOPE_SUBGROUP) shape(&d[i].caps, &d[i].caps.matrix[k]);
   }
-  closedir(d);
   printf("%d loads and stores of matrices, %d from global memory\n", seen, seen_from_global);
   assert_true(seen > 1000 && seen_from_global > 100);
 }

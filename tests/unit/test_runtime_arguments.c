@@ -105,6 +105,14 @@ static void buffers(void **state) {
   BAD_OUT(x, tsr_buffer_import(dev, NULL, 4, &x));
   BAD_OUT(x, tsr_buffer_import(dev, bytes, SIZE_MAX, &x));
   BAD(tsr_buffer_import(dev, bytes, 4, NULL));
+  int fd = 0;
+  BAD_OUT(x, tsr_buffer_create_shared(NULL, 4, &x));
+  BAD(tsr_buffer_create_shared(dev, 4, NULL));
+  BAD_OUT(x, tsr_buffer_import_fd(NULL, 0, 4, &x));
+  BAD_OUT(x, tsr_buffer_import_fd(dev, -1, 4, &x));
+  BAD(tsr_buffer_import_fd(dev, 0, 4, NULL));
+  BAD(tsr_buffer_export_fd(NULL, &fd));
+  BAD(tsr_buffer_export_fd(buf, NULL));
   try("tsr_buffer_destroy("), tsr_buffer_destroy(NULL), x = NULL, tsr_buffer_destroy(&x);
   HOLDS(tsr_buffer_bytes(NULL), == 0);
   HOLDS(tsr_buffer_map(NULL), == NULL);
@@ -136,6 +144,9 @@ static void streams_and_events(void **state) {
   BAD(tsr_stream_wait(other, never));
   BAD(tsr_stream_wait_external(NULL, &ns));
   BAD(tsr_stream_signal_external(NULL, &ns));
+  int fd = 0;
+  BAD(tsr_stream_signal_fd(NULL, &fd));
+  BAD(tsr_stream_wait_fd(NULL, 0));
   BAD(tsr_stream_copy(NULL, buf, 0, buf, 32, 4));
   BAD(tsr_stream_copy(other, NULL, 0, buf, 32, 4));
   BAD(tsr_stream_copy(other, buf, 0, NULL, 32, 4));
@@ -336,6 +347,7 @@ static void programs(void **state) {
   BAD(tsr_program_run(prog, NULL, &(tsr_binding){buf, SIZE_MAX}, &one));
   BAD(tsr_program_profile(NULL, NULL, &one, &one, &ns));
   BAD(tsr_program_profile(prog, NULL, &one, &one, NULL));
+  BAD(tsr_program_prewarm(NULL, NULL, NULL));
   HOLDS(tsr_schedule_pipelined().pipeline_stages, == 3);
 }
 

@@ -82,11 +82,16 @@ static void options(void **state) {
 static tsr_status no_step(void *user, tsr_profile *p, int step) { return NULL; }
 
 static void profiles(void **state) {
+  tsr_peaks peaks;
   tsr_profile *p, *whole;
   char *text;
   int failed;
   BAD_OUT(p, tsr_profile_create(NULL, &p));
   BAD(tsr_profile_create(ctx, NULL));
+  BAD(tsr_device_peaks(NULL, TSR_F32, false, &peaks));
+  BAD(tsr_device_peaks(dev, TSR_F32, false, NULL));
+  BAD(tsr_device_peaks(dev, TSR_BOOL, false, &peaks));
+  BAD(tsr_device_peaks(dev, (tsr_dtype)1000, false, &peaks));
   try("tsr_profile_destroy("), tsr_profile_destroy(NULL), p = NULL, tsr_profile_destroy(&p);
   OK(tsr_profile_create(ctx, &whole));
   BAD(tsr_profile_step(NULL, prog, NULL, &one, &one));

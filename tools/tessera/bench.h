@@ -41,7 +41,7 @@ static inline int bench_peak_tries(double seconds) {
 }
 double bench_cpu_gflops(tsr_dtype t, int threads, int tries);
 double bench_cpu_copy(int threads, int tries);
-double bench_device_gflops(tsr_device *dev, tsr_dtype t); /* bench_peak_gpu.c */
+double bench_device_gflops(tsr_device *dev, tsr_dtype t, bool again); /* bench_peak_gpu.c; again: not what is kept */
 double bench_device_copy(tsr_device *dev, int tries);
 
 /* What a GPU runs at; 0 = not known. */

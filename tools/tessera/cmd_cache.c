@@ -4,12 +4,8 @@
 
 #include "core/base/blob.h"
 #include "core/tune/cache.h"
+#include "tools/tessera/cache_args.h"
 #include "tools/tessera/cli.h"
-
-typedef struct cache_args {
-  const char *dir, *name, *operand;
-  bool json, replace;
-} cache_args;
 
 static int print(const strb *b) {
   fputs(strb_text(b), stdout);
@@ -206,9 +202,17 @@ int cmd_cache(int argc, char **argv) {
   cache_args a = {0};
   const option options[] = {{.name = "--dir", .text = &a.dir},
                             {.name = "--name", .text = &a.name},
+                            {.name = "--device", .text = &a.device},
                             {.name = "--json", .flag = &a.json},
                             {.name = "--replace", .flag = &a.replace}};
-  if (!cli_options("cache", &argc, argv, options, 4)) return EXIT_USAGE;
+  if (!cli_options("cache", &argc, argv, options, 5)) return EXIT_USAGE;
+  if (argc >= 2 && !strcmp(argv[1], "prewarm")) {
+    if (argc > 3) return cli_usage("cache", "prewarm takes at most one operand");
+    if (a.name || a.replace) return cli_usage("cache", "prewarm takes --device, --dir and --json");
+    a.operand = argc == 3 ? argv[2] : NULL;
+    return cache_prewarm(&a);
+  }
+  if (argc >= 2 && a.device) return cli_usage("cache", "--device goes with prewarm");
   for (size_t i = 0; argc >= 2 && i < sizeof actions / sizeof *actions; i++) {
     if (strcmp(argv[1], actions[i].name)) continue;
     if (argc > (actions[i].alone ? 2 : 3))
@@ -227,5 +231,5 @@ int cmd_cache(int argc, char **argv) {
     cache_close(&c);
     return rc;
   }
-  return cli_usage("cache", "needs one of list, show, export, import, merge, verify, clear");
+  return cli_usage("cache", "needs one of list, show, export, import, merge, verify, clear, prewarm");
 }

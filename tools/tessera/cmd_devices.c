@@ -27,10 +27,13 @@ static void json_device(const tsr_device_info *d, bool last) {
     cli_json_string(stdout, m->reason);
     printf("}");
   }
-  printf("], \"limits\": {\"cores\": %d, \"subgroup\": %d, \"max_threads\": %d, \"vector_bytes\": %d, "
+  printf("], \"limits\": {\"cores\": ");
+  if (d->n_cores > 0) printf("%d", d->n_cores);
+  else printf("null");
+  printf(", \"cores_from\": \"%s\", \"subgroup\": %d, \"max_threads\": %d, \"vector_bytes\": %d, "
          "\"shared_bytes\": %lld, \"max_buffer_bytes\": %lld, \"max_range_bytes\": %lld, \"memory_bytes\": %lld}, "
          "\"subnormals\": {\"f16\": %s, \"f32\": %s, \"f64\": %s}, \"fallbacks\": ",
-         d->n_cores, d->subgroup, d->max_threads, d->vector_bytes, (long long)d->shared_bytes,
+         d->cores_from, d->subgroup, d->max_threads, d->vector_bytes, (long long)d->shared_bytes,
          (long long)d->max_buffer_bytes, (long long)d->max_range_bytes, (long long)d->memory_bytes,
          yes_no(d->subnormals_f16), yes_no(d->subnormals_f32), yes_no(d->subnormals_f64));
   cli_json_string(stdout, d->fallbacks);
@@ -40,8 +43,10 @@ static void json_device(const tsr_device_info *d, bool last) {
 static void print_device(const tsr_device_info *d) {
   printf("%-10s %s\n           driver %s, arch %s%s\n", d->id, d->name, d->driver, d->arch,
          d->software ? ", runs on the CPU" : "");
-  printf("           %d core(s), subgroup %d, shared %lld KiB, memory %.1f GiB\n", d->n_cores, d->subgroup,
-         (long long)d->shared_bytes / 1024, (double)d->memory_bytes / (1 << 30));
+  if (d->n_cores > 0) printf("           %d core(s) (%s)", d->n_cores, d->cores_from);
+  else printf("           cores unknown");
+  printf(", subgroup %d, shared %lld KiB, memory %.1f GiB\n", d->subgroup, (long long)d->shared_bytes / 1024,
+         (double)d->memory_bytes / (1 << 30));
   if (!d->subnormals_f16 || !d->subnormals_f32 || !d->subnormals_f64)
     printf("           subnormals may be taken for 0 in arithmetic of%s%s%s\n", d->subnormals_f16 ? "" : " f16",
            d->subnormals_f32 ? "" : " f32, bf16", d->subnormals_f64 ? "" : " f64");

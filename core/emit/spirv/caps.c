@@ -80,13 +80,25 @@ static tsr_status add_shape(const tsr_allocator *al, const char *file, const jso
   return NULL;
 }
 
-static bool is_subgroup(int n) { return n >= 4 && n <= 64 && !(n & (n - 1)); }
+static bool is_subgroup(int n) { return n >= 1 && n <= 128 && !(n & (n - 1)); }
+
+/* Kernels count lanes in fours at least: where no lane asks another, how many run together is nothing to them. */
+static bool widen_subgroup(tsr_caps *c) {
+  if (c->subgroup >= 4) return c->subgroup_min >= 4;
+  if (c->subgroup_shuffle || c->subgroup_arithmetic) return false;
+  c->subgroup = c->subgroup_min = c->subgroup_max = 4;
+  return true;
+}
+
+static bool is_version(const char *v) {
+  return !strcmp(v, "1.1") || !strcmp(v, "1.2") || !strcmp(v, "1.3") || !strcmp(v, "1.4");
+}
 
 static tsr_status fill(const tsr_allocator *al, const char *file, const json *j, tsr_caps *c) {
   if (j->type != JSON_OBJECT) return wrong(al, file, "expected", "{");
   *c = (tsr_caps){.dialect = DIALECT_SPIRV,
                   .arch = "spirv1.6",
-                  .n_cores = json_i32(j, "cores", 16),
+                  .n_cores = json_i32(j, "cores", 0),
                   .subgroup = json_i32(j, "subgroup", 32),
                   .max_threads = json_i32(j, "threads", 1024),
                   .shared_bytes = json_i64(j, "shared_bytes", 32768),
@@ -100,18 +112,22 @@ static tsr_status fill(const tsr_allocator *al, const char *file, const json *j,
   c->subgroup_min = json_i32(j, "subgroup_min", c->subgroup);
   c->subgroup_max = json_i32(j, "subgroup_max", c->subgroup);
   c->shared_per_core = c->shared_bytes;
+  c->cores_from = c->n_cores > 0 ? CORES_LISTED : CORES_UNKNOWN;
   if (!is_subgroup(c->subgroup) || !is_subgroup(c->subgroup_min) || !is_subgroup(c->subgroup_max))
-    return wrong(al, file, "subgroup must be a power of two from 4 to 64, not", "another number");
+    return wrong(al, file, "subgroup must be a power of two up to 128, not", "another number");
   if (c->subgroup_min > c->subgroup || c->subgroup > c->subgroup_max)
     return wrong(al, file, "subgroup must lie between", "subgroup_min and subgroup_max");
   if (c->max_threads < c->subgroup || c->max_threads > 1024 || c->shared_bytes < 0 || c->vector_bytes < 1 ||
-      c->n_cores < 1 || c->shared_banks < 1 || c->coopmat2_shared_bytes < 0)
+      c->n_cores < 0 || c->shared_banks < 1 || c->coopmat2_shared_bytes < 0)
     return wrong(al, file, "a limit makes no sense in", "capabilities");
+  if (!is_version(json_str(j, "vulkan", "1.3")))
+    return wrong(al, file, "vulkan is 1.1, 1.2, 1.3 or 1.4, not", json_str(j, "vulkan", ""));
   for (int i = 0; i < 3; i++) c->max_block[i] = i < 2 ? c->max_threads : 64, c->max_grid[i] = INT32_MAX;
   TSR_TRY(set_flags(al, file, json_get(j, "features"), features, sizeof features / sizeof *features, c));
   c->storage16 |= c->f16 || c->i16;
   c->storage8 |= c->i8;
   TSR_TRY(set_flags(al, file, json_get(j, "nv2"), nv2, sizeof nv2 / sizeof *nv2, c));
+  if (!widen_subgroup(c)) return wrong(al, file, "a subgroup of less than 4 lanes has no", "shuffle or arithmetic");
   const json *m = json_get(j, "matrix");
   for (const json *row = m ? m->first : NULL; row; row = row->next) TSR_TRY(add_shape(al, file, row, c));
   c->coopmat = c->n_matrix > 0;

@@ -12,7 +12,7 @@ static uint32_t exp_(mx m, uint32_t x) {
   uint32_t nan = mx_nan(m, x), t = mx_clamp(m, mx_pick(m, nan, mx_k(m, 0), x), -105, 89.5);
   uint32_t n = mx_round(m, mx_mul(m, t, mx_k(m, 1.44269504088896341)));
   uint32_t r = mx_reduce(m, mx_reduce(m, t, n, 0.693145751953125), n, 1.42860677e-6);
-  return mx_pick(m, nan, x, mx_scale(m, mx_poly(m, r, c, 7), VAL(&m.e->s, OpConvertFToS, m.ut, n)));
+  return mx_pick(m, nan, x, mx_scale(m, mx_poly(m, r, c, 7), mx_whole(m, n)));
 }
 
 /* log x = e ln 2 + log(1 + f), sqrt(1/2) <= 1 + f < sqrt 2 (Cephes logf). */

@@ -82,8 +82,10 @@ static tsr_status load_store(emitter *e, const ir_op *op) {
     return e_fail(e, op, TSR_VERIFY_ERROR, NULL,
                   "tensor addressing needs global memory of the matrix's own type, and both rows and columns");
   if (!load) w[n++] = e_value(e, op->operands[0])->part[0];
-  if (tensor && load)
-    w[n++] = VAL(&e->s, OpCompositeConstruct, type, e_const(e, mt->dtype, 0, 1)); /* what clamped elements keep */
+  if (tensor && load) { /* what clamped elements keep */
+    uint32_t zero = to_component(e, mt->dtype, e_const(e, mt->dtype, 0, 1));
+    w[n++] = VAL(&e->s, OpCompositeConstruct, type, zero);
+  }
   if (tensor) w[n++] = tensor_layout(e, mt, stride, col, limited ? op->operands + first + 3 : NULL);
   else w[n++] = layout, w[n++] = stride;
   int extra = memory_operands(e, op, pt, global, w + n);

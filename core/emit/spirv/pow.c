@@ -61,7 +61,7 @@ static uint32_t power(mx m, two l, uint32_t b) {
   uint32_t n = mx_round(m, mx_clamp(m, mx_add(m, hi, lo), -200, 200));
   uint32_t in = mx_cmp(m, OpFOrdLessThan, mx_abs(m, hi), mx_k(m, 199)),
            r = mx_pick(m, in, mx_xadd(m, mx_xsub(m, hi, n), lo), mx_k(m, 0));
-  return mx_scale(m, mx_poly(m, r, c, 7), VAL(&m.e->s, OpConvertFToS, m.ut, n));
+  return mx_scale(m, mx_poly(m, r, c, 7), mx_whole(m, n));
 }
 
 uint32_t mx_pow(mx m, uint32_t a, uint32_t b) {

@@ -17,7 +17,7 @@ static reduced by_parts(mx m, uint32_t x) {
   uint32_t q = mx_round(m, mx_mul(m, x, mx_k(m, 0.636619772367581))), r = x;
   for (int i = 0; i < 4; i++) r = mx_reduce(m, r, q, parts[i]);
   uint32_t whole = mx_pick(m, mx_cmp(m, OpFOrdLessThan, mx_abs(m, q), mx_k(m, LIMIT)), q, mx_k(m, 0));
-  return (reduced){r, VAL(&m.e->s, OpConvertFToS, m.ut, whole)};
+  return (reduced){r, mx_whole(m, whole)};
 }
 
 /* Word `at` (0 to 4) + i of the table. */

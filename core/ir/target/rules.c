@@ -317,8 +317,8 @@ tsr_status target_verify_exchange(const ir_op *op) {
       return ir_error(op, NULL, "there is no %s \"%s\"", words[i].attr, s);
   }
   const int64_t width = ir_get_int(op, "width", 0), axis = ir_get_int(op, "axis", 0);
-  if (width < 0 || width > 64 || width & (width - 1))
-    return ir_error(op, "a power of two up to 64", "width = %lld", (long long)width);
+  if (width < 0 || width > 128 || width & (width - 1))
+    return ir_error(op, "a power of two up to 128", "width = %lld", (long long)width);
   return axis == 0 || axis == 1 ? NULL : ir_error(op, "0 or 1", "there is no axis %lld", (long long)axis);
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/base/dtype.h"
 #include "core/base/int_math.h"
+#include "core/device/dialect.h"
 #include "core/ir/graph/ops.h"
 #include "core/passes/schedule/gemm_heuristics.h"
 #include "core/passes/schedule/kernel.h"
@@ -83,6 +84,10 @@ static void note_fitted(const ir_op *kernel, const ir_op *product, const schedul
 static void note_unused(const ir_op *kernel, const schedule_options *o, const sched_params *asked, sched_params *p) {
   const ir_op *product = sched_contraction(kernel);
   bool cpu = o->caps->dialect == DIALECT_CPU, split = asked->split_k > 1;
+  const bool simd = caps_simd_like(o->caps);
+  const char *staged = cpu    ? "the CPU packs panels in its caches instead"
+                       : simd ? "shared memory of a device on the CPU is memory: operands are read where they lie"
+                              : NULL;
   const char *whole = "only a product has a loop over tiles",
              *why_split = product ? NULL : "only a product has a contraction to split";
   if (product && split &&
@@ -90,9 +95,9 @@ static void note_unused(const ir_op *kernel, const schedule_options *o, const sc
     why_split = "it has fewer terms than parts, or too many dimensions";
   const struct { bool asked; const char *name, *why; } rows[] = {
       {asked->vectorize && asked->vectorize < SCHED_LEAST_STRIP, "vectorize", cpu ? "the CPU's kernels have their own vector width" : NULL},
-      {asked->use_shared > 0, "use_shared_memory", !product ? whole : cpu ? "the CPU packs panels in its caches instead" : NULL},
+      {asked->use_shared > 0, "use_shared_memory", !product ? whole : staged},
       {asked->async_copy > 0, "async_copy", !product ? whole : cpu ? "the CPU has no asynchronous copies" : !o->caps->async_copy ? "emulated by double buffering: the device has no asynchronous copies" : NULL},
-      {asked->pipeline_stages > 1, "pipeline_stages", !product ? whole : cpu ? "the CPU's caches fetch ahead" : NULL},
+      {asked->pipeline_stages > 1, "pipeline_stages", !product ? whole : cpu ? "the CPU's caches fetch ahead" : staged},
       {split, "split_k", why_split},
       {asked->warps > 0, "warps", cpu ? "blocks run on the device's threads" : NULL},
       {asked->cluster > 1, "cluster", kernel_family(sched_family_of(kernel))->space != SPACE_ROWS ? "only whole rows are shared by a cluster" : cpu ? "blocks run on the device's threads" : NULL},
@@ -102,6 +107,8 @@ static void note_unused(const ir_op *kernel, const schedule_options *o, const sc
       trace_add(o->trace, "schedule", "schedule_unused", product ? product : kernel, false, "%s: %s: %s",
                 ir_get_str(kernel, "sym_name", "?"), rows[i].name, rows[i].why);
   if (split && why_split) p->split_k = 0;
+  if (simd && product && (asked->use_shared > 0 || asked->pipeline_stages > 1))
+    p->use_shared = -1, p->pipeline_stages = 0;
 }
 
 static tsr_status apply(ir_op *kernel, const schedule_options *o) {

@@ -62,6 +62,7 @@ static sched_limit broken(const ir_op *kernel, const tsr_caps *c, const sched_pa
 
 static void prepare(const ir_op *kernel, const tsr_caps *c, sched_params *p, int64_t least[3]) {
   if (!caps_simd_like(c)) least[0] = least[1] = STEP;
+  if (p->pipeline_stages <= 0) p->pipeline_stages = 2; /* as shared_bytes counts, so that they can become fewer */
 }
 
 static bool lighter(const ir_op *kernel, const tsr_caps *c, int64_t most, sched_params *p) {

@@ -39,6 +39,7 @@ static bool shrink(sched_limit broken, const tsr_caps *c, const int64_t least[3]
   else if (*larger > 16 && *larger > least_larger) *larger = round_up(*larger / 2, least_larger);
   else if (!registers && p->pipeline_stages > 1) p->pipeline_stages = 1;
   else if (!registers && p->padding > 0) p->padding = -1;
+  else if (broken == SCHED_LIMIT_SHARED && p->use_shared >= 0) p->use_shared = -1; /* operands from where they lie */
   else return false;
   return true;
 }

@@ -8,6 +8,7 @@
 #include "core/passes/simt/matrix/paths.h"
 #include "core/passes/simt/raster.h"
 #include "core/passes/simt/shared.h"
+#include "core/passes/simt/simd.h"
 #include "core/passes/simt/simt.h"
 
 #include <stdio.h>
@@ -45,13 +46,18 @@ static tsr_status bind_arguments(simt *c) {
 
 static ir_value *thread_value(simt *c, int code) { return sx_op(c, code, ir_type_index(c->m), 0, NULL); }
 
+/* Kernels that compute indices in 64 bits and number their lanes apart from threads: of matrix paths that say so, and
+ * on subgroups that are SIMD registers of a CPU all without products. The driver's compiler makes one vector load of
+ * words next to each other only there (simt/simd.c); a 32-bit index is widened for each of them. */
+static bool is_wide(const simt *c) { return c->path->wide_index || (simt_is_simd(c) && !c->why); }
+
 /* Thread numbers at the top of the kernel; constants gather before the first of them. */
 static tsr_status enter(simt *c) {
   c->b = ir_at_end(c->m, c->out->regions[0]);
   c->tid = thread_value(c, TG_THREAD_ID);
   if (!c->tid) return st_oom();
   c->anchor = c->tid->def;
-  c->lane = c->warps == 1 && !c->path->wide_index ? c->tid : thread_value(c, TG_LANE_ID);
+  c->lane = c->warps == 1 && !is_wide(c) ? c->tid : thread_value(c, TG_LANE_ID);
   c->warp = c->warps == 1 ? sx_int(c, 0) : thread_value(c, TG_WARP_ID);
   for (int i = 0; i < 3; i++) {
     ir_op *op = ir_op_new(&c->b, ir_find_op("tessera.target.block_id"), 0, NULL, 1,
@@ -143,7 +149,7 @@ static tsr_status lower_kernel(simt *c, ir_builder *top) {
   TSR_TRY(check_grid(c));
   for (int i = 0; simt_paths[i]; i++) c->path = simt_paths[i];
   TSR_TRY(simt_choose_path(c));
-  c->wide_index = c->path->wide_index;
+  c->wide_index = is_wide(c);
   TSR_TRY(bind_arguments(c));
   TSR_TRY(enter(c));
   if (c->in->queue) {

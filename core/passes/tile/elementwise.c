@@ -50,6 +50,15 @@ static size_t element_bytes(const ir_op *kernel) {
   return most;
 }
 
+/* A tile that is transposed lies in a GPU's shared memory meanwhile, with a column more, as what it is computed in. */
+static int64_t transposed_side(const kb_kernel *k) {
+  enum { WIDE = 64, NARROW = 32, COMPUTED = 4 };
+  const tsr_caps *c = k->opts->caps;
+  if (c->dialect == DIALECT_CPU) return WIDE;
+  bool fits = c->shared_bytes <= 0 || c->shared_bytes >= WIDE * (WIDE + 1) * COMPUTED;
+  return element_bytes(k->src) < 4 && fits ? WIDE : NARROW;
+}
+
 /* The CPU computes row by row: of rows of a few elements, the parts of complex numbers say, which no operand lets merge
  * with what is before them, the other axis is walked. Did it? Then a block takes all of the short axis, whose elements
  * share cache lines: two threads would both write to them. */
@@ -77,7 +86,7 @@ tsr_status family_elementwise(kb_kernel *k) {
   int64_t elements = k->params.m > 0 ? k->params.m * max64(1, k->params.n) : sched_block_elements(k->opts->caps);
   int64_t m = s.dims[s.rank - 2], n = s.dims[s.rank - 1];
   if (transposed) {
-    int64_t side = k->opts->caps->dialect == DIALECT_CPU || element_bytes(k->src) < 4 ? 64 : 32;
+    int64_t side = transposed_side(k);
     s.tn = max64(1, min64(n, side));
     s.tm = max64(1, min64(m, side));
   } else {

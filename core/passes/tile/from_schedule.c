@@ -281,8 +281,10 @@ static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top,
   TSR_TRY(fill_kernel(&k));
   clear_body(src);
   k.split = SPLIT_SUM;
-  if (caps_coalesces(opts->caps))
-    k.params.warps = max64(1, 256 / (opts->caps->subgroup > 0 ? opts->caps->subgroup : 32));
+  if (caps_coalesces(opts->caps)) {
+    const int64_t threads = opts->caps->max_threads > 0 ? min64(256, opts->caps->max_threads) : 256;
+    k.params.warps = max64(1, threads / (opts->caps->subgroup > 0 ? opts->caps->subgroup : 32));
+  }
   TSR_TRY(make_kernel(&k, top, name, parts));
   return fill_kernel(&k);
 }
