@@ -30,7 +30,7 @@ static void from_chain(const void *chain, VkBaseOutStructure *to, size_t size) {
 #define INIT(f, member, type) (f)->member.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##type
 #define LINK(f, member) ((f)->member.pNext = (f)->base.pNext, (f)->base.pNext = &(f)->member)
 
-/* Before Vulkan 1.2 what v11 and v12 have stands in structs of their own, before 1.3 nothing does for us what v13 has. */
+/* Before Vulkan 1.2 what v11 and v12 have stands in structs of their own; before 1.3 nothing has what v13 has. */
 static void link_versions(const ext_list *e, uint32_t minor, vk_all_features *f) {
   INIT(f, v11, VULKAN_1_1_FEATURES), INIT(f, v12, VULKAN_1_2_FEATURES), INIT(f, v13, VULKAN_1_3_FEATURES);
   INIT(f, half, 16BIT_STORAGE_FEATURES), INIT(f, byte, 8BIT_STORAGE_FEATURES),

@@ -59,7 +59,8 @@ static coll_progress step(coll_rank *r) {
   coll_progress p;
   if (r->phase == PHASE_JOIN) p = join(r);
   else if (r->phase == PHASE_LEAVE) p = leave(r);
-  else p = t->link && r->phase < PHASE_COLLECT ? coll_remote_advance(r) : coll_rounds_advance(r);
+  else if (t->link && (r->phase == PHASE_SEND || r->phase == PHASE_RECEIVE)) p = coll_remote_advance(r);
+  else p = coll_rounds_advance(r);
   return p == COLL_WAITS && pumped ? COLL_MOVED : p;
 }
 

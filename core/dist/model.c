@@ -207,7 +207,7 @@ tsr_status dist_model_search(arena *a, const dist_model *m, int64_t ranks, const
         dist_candidate c = {.training = *t};
         c.training.schedule = (dist_pipeline_kind)(pp == 1 ? PIPELINE_1F1B : kind);
         c.training.chunks = c.training.schedule == PIPELINE_INTERLEAVED ? 2 : 1;
-        if (pp == 1 && kind > PIPELINE_1F1B) continue;
+        if (pp == 1 && kind != PIPELINE_1F1B) continue;
         TSR_TRY(dist_mesh_make(axes, (int64_t[]){tp, pp, ranks / tp / pp}, 3, ranks, &c.mesh));
         if (fault_of(m, &c.mesh, &c.training)) continue;
         tsr_status st = dist_model_plan(a, m, &c.mesh, machine, &c.training, &c.plan);

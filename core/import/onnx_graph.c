@@ -100,7 +100,7 @@ static void find_kind(onnx_attr *a, uint64_t type, uint32_t only, const size_t n
   static const onnx_attr_kind kinds[12] = {
       [2] = ONNX_FLOAT,  [3] = ONNX_INT,  [4] = ONNX_STRING,  [5] = ONNX_TENSOR, [6] = ONNX_GRAPH,
       [7] = ONNX_FLOATS, [8] = ONNX_INTS, [9] = ONNX_STRINGS, [10] = ONNX_OTHER, [11] = ONNX_OTHER};
-  a->kind = type && type < ONNX_OTHER ? (onnx_attr_kind)type : type ? ONNX_OTHER : kinds[only];
+  a->kind = type && type < ONNX_N_KINDS ? (onnx_attr_kind)type : type ? ONNX_OTHER : kinds[only];
   if ((a->kind == ONNX_TENSOR && !a->tensor) || (a->kind == ONNX_GRAPH && !a->graph)) a->kind = ONNX_NO_KIND;
   a->n = a->kind == ONNX_FLOATS ? n[0] : a->kind == ONNX_INTS ? n[1] : a->kind == ONNX_STRINGS ? n[2] : 0;
 }

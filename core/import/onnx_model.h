@@ -34,7 +34,7 @@ typedef struct onnx_graph onnx_graph;
 /* By AttributeProto.AttributeType. */
 typedef enum onnx_attr_kind {
   ONNX_NO_KIND, ONNX_FLOAT, ONNX_INT, ONNX_STRING, ONNX_TENSOR, ONNX_GRAPH, ONNX_FLOATS, ONNX_INTS, ONNX_STRINGS,
-  ONNX_OTHER
+  ONNX_N_KINDS, ONNX_OTHER = ONNX_N_KINDS
 } onnx_attr_kind;
 
 typedef struct onnx_attr {

@@ -91,8 +91,7 @@ tsr_status routine_bind(tsr_program *p, const ir_op *call, routine_call **out) {
   const routine_row *row = find(name);
   const graph_row *known = graph_row_named(name);
   if (!row || !known)
-    return ir_error(call, "block_matmul, cholesky, cumprod, cumsum, dequantize, qr, recurrence, sort, svd, topk, tri_solve",
-                    "no routine \"%s\"", name);
+    return ir_error(call, "ir.md names them at tessera.tile.routine", "no routine \"%s\"", name);
   char full[64] = "tessera.graph.";
   const ir_opdef *def = ir_find_op(strcat(full, row->name));
   const int n = call->n_operands - def->n_results;

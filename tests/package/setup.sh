@@ -89,7 +89,7 @@ only_added() { # against the list of before
 }
 etc_as_it_was() { [ "$(cd "$TSR_SETUP_ETC" && echo apt/*.d/*)" = 'apt/*.d/*' ] || fail "apt's set-up was changed"; }
 all=(gcc cmake libc6-dev ninja-build libsqlite3-dev zlib1g-dev)
-tests=(pkg-config libcmocka-dev python3 python3-numpy g++)
+tests=(pkg-config libcmocka-dev python3 python3-numpy g++ libopenmpi-dev openmpi-bin)
 vulkan=(libvulkan1 libvulkan-dev libvulkan-volk-dev)
 peers=(libopenblas0-pthread libblis4-openmp libfftw3-single3 libfftw3-double3)
 

@@ -6,8 +6,8 @@
 #include "core/passes/schedule/kernel.h"
 
 /* Rows in one subgroup's registers as long as these are few enough to compile well; longer ones are multi-pass
- * reductions of one subgroup, since a block runs on one core, where barriers cost more than reading a row again (softmax
- * of 4096x4096 on lavapipe: 38 to 51 ms so, 68 to 70 ms with four subgroups that meet at barriers). */
+ * reductions of one subgroup, since a block runs on one core, where barriers cost more than reading a row again
+ * (softmax of 4096x4096 on lavapipe: 38 to 51 ms so, 68 to 70 ms with four subgroups that meet at barriers). */
 static void simd_rows(int64_t length, int64_t lanes, sched_params *p) {
   const int64_t most = 128 * lanes;
   p->warps = 1;
