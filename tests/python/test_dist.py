@@ -34,6 +34,25 @@ class Meshes(unittest.TestCase):
                 wrong()
 
 
+class Lives(unittest.TestCase):
+    def test_a_mesh_goes_with_its_programs_and_tensors_in_any_order(self):
+        import gc
+        import weakref
+        gone = []
+        for seed in range(6):
+            mesh = dist.mesh({"dp": 2, "tp": 2}, range(4))
+            x = dist.distribute(numbers(4, 4), dist.ShardSpec(("row",), ("dp",)), mesh)
+            y = op.relu(x @ x)
+            kept = [mesh, x, y] if seed % 2 else [y, x, mesh]
+            kept.append(kept)
+            mesh.me = kept
+            gone.append(weakref.ref(mesh))
+            del mesh, x, y, kept
+        gc.collect()
+        op.add([1.0], 1.0)
+        self.assertEqual([r() for r in gone], [None] * 6)
+
+
 class Tensors(unittest.TestCase):
     mesh = dist.mesh({"dp": 2, "tp": 3}, range(6))
 

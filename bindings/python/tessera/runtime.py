@@ -99,8 +99,9 @@ class Device(Handle):
         capi.tsr_event_record(self._event, None)
         capi.tsr_event_sync(self._event)
 
-    def discard(self, destroy, handle):
-        self.discarded.append((destroy, handle))
+    def discard(self, destroy, handle, then=None):
+        """Destroys a handle once no other thread works on the device, and then calls `then`."""
+        self.discarded.append((destroy, handle, then))
         if self.lock.acquire(blocking=False):
             try:
                 self._destroy_discarded()
@@ -110,10 +111,12 @@ class Device(Handle):
     def _destroy_discarded(self):
         while self.discarded:
             try:
-                destroy, handle = self.discarded.popleft()
+                destroy, handle, then = self.discarded.popleft()
             except IndexError:
                 return
             getattr(capi, destroy)(ctypes.byref(handle))
+            if then:
+                then()
 
     def close(self):
         if self.handle:

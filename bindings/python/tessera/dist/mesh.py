@@ -8,6 +8,21 @@ from .. import capi, errors, runtime
 from ..runtime import Handle, text_of
 
 
+class MeshHandle(Handle):
+    """A handle that needs its mesh when it is destroyed. Python may find both unused at once, and then begins with
+    either: the mesh waits for those that it counts."""
+
+    def __init__(self, handle, mesh):
+        super().__init__(handle, mesh)
+        self.mesh = mesh
+        mesh.users += 1
+
+    def __del__(self):
+        handle, self.handle = self.handle, None
+        if handle and handle.value and not runtime._ending:
+            self.mesh.devices[0].discard(self.destroy, handle, self.mesh.release)
+
+
 class Mesh(Handle):
     """Ranks on axes: Mesh(axes=["tp", "dp"], devices=range(8)); along the axis named first ranks are neighbours.
     `shape` gives the extents, else they are as equal as the number of ranks allows, larger ones first. `devices` names
@@ -32,9 +47,21 @@ class Mesh(Handle):
         handle = ctypes.c_void_p()
         capi.tsr_mesh_create(runtime.context().handle, ctypes.byref(desc), ctypes.byref(handle))
         super().__init__(handle, self.devices)
+        self.users, self.unused = 0, False
         self.size = capi.tsr_mesh_ranks(handle)
         self.shape = {a: capi.tsr_mesh_size(handle, capi.utf8(a)) for a in self.axes}
         self.programs = {}  # of single ops, by what was asked for
+
+    def __del__(self):
+        self.unused = True
+        if not self.handle or not self.users:
+            super().__del__()
+
+    def release(self):
+        """One of its handles is destroyed."""
+        self.users -= 1
+        if self.unused and not self.users:
+            super().__del__()
 
     def __len__(self):
         return self.size

@@ -10,39 +10,25 @@ import warnings
 from .. import arrays, capi, dtypes, errors, op, trace
 from ..operators import Operators
 from ..program import Storage
-from ..runtime import DeviceHandle, Handle, text_of
+from ..runtime import text_of
 from ..tensors import Tensor, tensor as whole_tensor
 from . import spmd
-from .mesh import Mesh, ShardSpec
+from .mesh import Mesh, MeshHandle, ShardSpec
 
 
 class ShardWarning(UserWarning):
     """A collective that the layout of its operand has no use for."""
 
 
-class Description(Handle):
+class Description(MeshHandle):
     """The library's tensor of a mesh."""
     destroy = "tsr_dist_tensor_destroy"
-
-    def __init__(self, handle, mesh):
-        super().__init__(handle, mesh)
-        self.mesh = mesh
-
-    def __del__(self):
-        # Its parts are buffers: destroyed when nothing else works on the device.
-        handle, self.handle = self.handle, None
-        if handle and handle.value:
-            _Parts(handle, self.mesh.devices[0])
 
     def cuts(self):
         """The mesh axes of each dimension."""
         with text_of() as t:
             capi.tsr_dist_tensor_print(self.handle, t.out)
         return tuple(() if c == "*" else tuple(c.split("+")) for c in t.value.split(",") if c)
-
-
-class _Parts(DeviceHandle):
-    destroy = "tsr_dist_tensor_destroy"
 
 
 class _Borrowed(Storage):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 
 from .. import capi, errors, options, trace
-from ..runtime import Handle, text_of
-from .mesh import ShardSpec, spec_of
+from ..runtime import text_of
+from .mesh import MeshHandle, ShardSpec, spec_of
 
 
-class DistProgram(Handle):
+class DistProgram(MeshHandle):
     """A graph compiled for a mesh. `print(program)` is a rank's program, `explain()` says why each collective is
     there, `profile()` what the last run's took."""
     destroy = "tsr_dist_program_destroy"
@@ -21,7 +21,7 @@ class DistProgram(Handle):
             capi.tsr_dist_program_compile(mesh.handle, graph_handle, ctypes.byref(asked), ctypes.byref(handle))
         del keep
         super().__init__(handle, mesh)
-        self.mesh, self.types = mesh, ((), ())
+        self.types = ((), ())
 
     def _text(self, function):
         with text_of() as t:
