@@ -197,6 +197,46 @@ static void external_data_is_read(void **state) {
   remove(path), remove(data), rmdir(folder);
 }
 
+/* The file is sparse: what lies before the data takes no room. The constant stays in it. */
+static void data_behind_4_gigabytes_is_read(void **state) {
+  char folder[] = "/tmp/tessera_onnx_XXXXXX", path[64], data[64];
+  float ones[256], got[6];
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/m.onnx", folder);
+  snprintf(data, sizeof data, "%s/w.bin", folder);
+  for (int i = 0; i < 256; i++) ones[i] = 1;
+  message g = graph_with_x(), t = tensor("w", F32, 1, (int64_t[]){256}),
+          n = node_of("ReduceSum", NAMES("w"), NAMES("s"));
+  external(&t, "location", "w.bin");
+  external(&t, "offset", "5368709123"); /* and at no multiple of 4 */
+  integer(&t, 14, 1);
+  inside(&g, 5, &t);
+  add_int(&n, "keepdims", 0);
+  inside(&g, 1, &n);
+  n = node_of("Add", NAMES("x", "s"), NAMES("y"));
+  inside(&g, 1, &n);
+  add_value(&g, 12, "y");
+  message m = model(&g);
+  FILE *f = fopen(path, "wb");
+  assert_true(f && fwrite(m.p, 1, m.n, f) == m.n && !fclose(f));
+  f = fopen(data, "wb");
+  const bool there = f && !fseeko(f, 5368709123, SEEK_SET) && fwrite(ones, 1, sizeof ones, f) == sizeof ones;
+  if (!f || fclose(f) || !there) { /* a file system without room for such files */
+    remove(path), remove(data), rmdir(folder);
+    skip();
+  }
+  onnx_model *model;
+  ir_module *module;
+  assert_null(onnx_open(path, &model));
+  tsr_status st = onnx_convert(model, &(onnx_options){.any_dim = N}, NULL, &module, NULL);
+  assert_null(st);
+  onnx_close(&model); /* the module has a mapping of its own */
+  assert_null(graph_eval(graph_find_func(module, NULL), (const void *[]){xs}, (void *[]){got}, NULL));
+  assert_true(got[0] == 257 && got[5] == 262);
+  ir_module_destroy(&module);
+  remove(path), remove(data), rmdir(folder);
+}
+
 static void all_that_is_unsupported_is_said(void **state) {
   message g = graph_with_x(), n = node_of("Nope", NAMES("x"), NAMES("a"));
   inside(&g, 1, &n);
@@ -261,6 +301,47 @@ static void endless_models_are_refused(void **state) {
   tsr_status_free(st);
 }
 
+static void refused(tsr_context *ctx, const tsr_import_desc *d, const char *says) {
+  tsr_graph *g = (tsr_graph *)ctx;
+  tsr_status st = tsr_graph_import(ctx, d, &g);
+  if (!strstr(tsr_status_message(st), says)) fail_msg("%s, not %s", tsr_status_message(st), says);
+  assert_null(g);
+  tsr_status_free(st);
+}
+
+static void models_are_imported_from_memory(void **state) {
+  static const char text[] = "\"tessera.graph.func\"() ({\n^bb0(%a: tensor<2xf32>):\n  \"tessera.graph.return\"(%a) : "
+                             "(tensor<2xf32>) -> ()\n}) {sym_name = \"main\"} : () -> ()\n";
+  message g = graph_with_x(), n = node_of("Relu", NAMES("x"), NAMES("y:0"));
+  inside(&g, 1, &n);
+  add_value(&g, 12, "y:0");
+  message m = model(&g);
+  tsr_context *ctx;
+  tsr_graph *made;
+  assert_null(tsr_context_create(NULL, &ctx));
+  tsr_import_input x = {.name = "x", .shape = {.rank = 2, .dims = {4, 3}}};
+  const tsr_import_desc d = {.data = m.p, .bytes = m.n, .inputs = &x, .n_inputs = 1};
+  assert_null(tsr_graph_import(ctx, &d, &made));
+  assert_true(tsr_graph_n_inputs(made) == 1 && tsr_graph_input_info(made, 0).shape.dims[0] == 4);
+  assert_string_equal(tsr_graph_output_info(made, 0).name, "y_0");
+  tsr_graph_destroy(&made);
+  assert_null(tsr_graph_import(ctx, &(tsr_import_desc){.data = text, .bytes = sizeof text - 1}, &made));
+  assert_int_equal(tsr_graph_n_inputs(made), 1);
+  tsr_graph_destroy(&made);
+  refused(ctx, NULL, "desc");
+  refused(ctx, &(tsr_import_desc){.path = NULL}, "path");
+  refused(ctx, &(tsr_import_desc){.path = "/none.onnx"}, "/none.onnx: can't be opened");
+  refused(ctx, &(tsr_import_desc){.data = m.p, .bytes = m.n, .n_inputs = 1}, "inputs");
+  refused(ctx, &(tsr_import_desc){.data = m.p, .bytes = m.n}, "input x has an unknown dimension");
+  x.shape.dims[0] = -1;
+  refused(ctx, &d, "input x: dimension 0 is -1");
+  x.shape.rank = 9;
+  refused(ctx, &d, "input x: rank 9");
+  x.name = NULL;
+  refused(ctx, &d, "input 0 has no name");
+  tsr_context_destroy(&ctx);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(chains_of_shapes_become_constants),
@@ -268,9 +349,11 @@ int main(void) {
       cmocka_unit_test(loops_are_written_out),
       cmocka_unit_test(functions_are_put_in_place),
       cmocka_unit_test(external_data_is_read),
+      cmocka_unit_test(data_behind_4_gigabytes_is_read),
       cmocka_unit_test(all_that_is_unsupported_is_said),
       cmocka_unit_test(shapes_that_are_not_known_are_asked_for),
       cmocka_unit_test(endless_models_are_refused),
+      cmocka_unit_test(models_are_imported_from_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include "core/passes/switches.h"
 #include "tools/tessera/bench_env.h"
 #include "tools/tessera/bench_html.h"
+#include "tools/tessera/bench_model.h"
 
 enum { MAX_CASES = 256 };
 
@@ -333,6 +334,20 @@ static int collect(int argc, char **argv, const char *suite, const char *shape, 
   return cli_usage("bench", "no suite \"%s\"; there are %s", suite, known);
 }
 
+/* With the context and what is known of the machine. */
+static int bench_file(const char *file, const bench_model_options *given, const char *policy, const char *tune,
+                      long ms) {
+  bench_model_options o = *given;
+  bench_env env;
+  tsr_status st = tsr_policy_parse(policy ? policy : "fast", &o.compile.policy);
+  if (!st) st = cli_context(&o.ctx);
+  if (!st) st = bench_env_read(o.ctx, tune, o.seed, ms, &env);
+  o.env = &env;
+  int rc = st ? cli_fail(st) : bench_model(file, &o);
+  tsr_context_destroy(&o.ctx);
+  return rc;
+}
+
 int cmd_bench(int argc, char **argv) {
   if (argc > 1 && !strcmp(argv[1], "coll")) return bench_coll(argc - 1, argv + 1);
   const char *suite = NULL, *device = "all", *shape = NULL, *dtype = NULL, *against = NULL, *policy = NULL,
@@ -351,6 +366,18 @@ int cmd_bench(int argc, char **argv) {
   if (tune && strcmp(tune, "off") && strcmp(tune, "cached") && strcmp(tune, "full"))
     return cli_usage("bench", "--tune is off, cached or full");
   if (ms < 1 || ms > 600000) return cli_usage("bench", "--milliseconds %ld is not 1 to 600000", ms);
+  r.o.tune = !tune                   ? TSR_TUNE_DEFAULT
+             : !strcmp(tune, "off")  ? TSR_TUNE_OFF
+             : !strcmp(tune, "full") ? TSR_TUNE_FULL
+                                     : TSR_TUNE_CACHED;
+  if (argc == 2 && bench_is_model(argv[1])) {
+    if (suite || dtype || packed || html || r.o.without)
+      return cli_usage("bench", "a model takes none of --suite, --dtype, --packed, --html, --without");
+    const bench_model_options m = {.device = strcmp(device, "all") ? device : NULL, .shape = shape, .against = against,
+                                   .compile.tune = r.o.tune, .seconds = (double)ms / 1000, .seed = r.o.seed,
+                                   .json = r.json};
+    return bench_file(argv[1], &m, policy, tune, ms);
+  }
   int n_without = 0;
   for (const char *c = r.o.without; c && *c; c++) n_without += c == r.o.without || *c == ',';
   if (n_without > BENCH_MOST_WITHOUT)
@@ -360,10 +387,6 @@ int cmd_bench(int argc, char **argv) {
   r.progress = isatty(2) && !r.json;
   r.o.seconds = (double)ms / 1000;
   r.o.place = bench_place_create();
-  r.o.tune = !tune                   ? TSR_TUNE_DEFAULT
-             : !strcmp(tune, "off")  ? TSR_TUNE_OFF
-             : !strcmp(tune, "full") ? TSR_TUNE_FULL
-                                     : TSR_TUNE_CACHED;
   if (html && !(r.html = bench_html_new())) rc = EXIT_USAGE;
   if (!rc) rc = find_peers(&r, against);
   if (!rc && r.o.without) rc = check_without(r.o.without);

@@ -10,6 +10,7 @@
 #include "core/import/onnx_data.h"
 
 enum { OLDEST = 1, NEWEST = 24, MOST_CALLS = 32, MOST_FOLDED = 16384, MOST_NODES = 200000 };
+#define MOST_DIM (INT64_C(1) << 40) /* so that a few may be added and multiplied by attributes */
 
 static const char *plain_name(arena *a, const char *name) {
   char *s = ascii_letter(*name) || *name == '_' ? arena_str(a, name) : arena_fmt(a, "_%s", name);
@@ -244,7 +245,9 @@ static tsr_status add_inputs(cv *c) {
     }
     TSR_TRY(input_shape(c, v, &s));
     const ir_type *type = ir_type_tensor(c->b.m, t, s.rank, s.dims);
-    if (type && ir_type_count(type) < 0)
+    bool too_large = false;
+    for (int k = 0; k < s.rank; k++) too_large |= s.dims[k] > MOST_DIM;
+    if (type && (too_large || ir_type_count(type) < 0))
       return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("onnx", NULL, NULL), "%s: input %s is too large",
                      c->m->file.name, v->name);
     const char *name = plain_name(&c->a, v->name);

@@ -85,6 +85,8 @@ static void op_attention(cv *c) {
   cv_ints(c, "qkv_hidden_sizes", sizes, 3);
   if (cv_has(c, 2)) x = cv_op2(c, G_ADD, x, cv_need(c, 2));
   if (cv_has(c, 4) || cv_has(c, 6) || cv_wants(c, 1)) cv_refuse(c, "a past");
+  for (int i = 0; i < 3; i++)
+    if (sizes[i] < 1 || sizes[i] > cv_dim(x, 2)) sizes[i] = 0;
   if (cv_rank(x) != 3 || sizes[0] + sizes[1] + sizes[2] != cv_dim(x, 2)) cv_refuse(c, "qkv_hidden_sizes");
   for (int i = 0; i < 3; at += sizes[i++])
     part[i] = c->failed ? NULL : heads_first(c, cv_part(c, x, 2, at, sizes[i]), heads);
@@ -115,7 +117,7 @@ static void op_matmul_nbits(cv *c) {
   const int64_t k = cv_int(c, "K", 0), n = cv_int(c, "N", 0), bits = cv_int(c, "bits", 4),
                 block = cv_int(c, "block_size", 32);
   if (!x || !packed || !scales) return cv_out(c, 0, NULL);
-  if ((bits != 4 && bits != 8) || block < 16 || k < 1 || n < 1)
+  if ((bits != 4 && bits != 8) || block < 16 || block > 1 << 20 || k < 1 || n < 1 || k > INT32_MAX || n > INT32_MAX)
     return cv_out(c, 0, cv_refuse(c, "%lld bits", (long long)bits));
   if (cv_has(c, 4)) return cv_out(c, 0, cv_refuse(c, "g_idx"));
   const int64_t blocks = (k + block - 1) / block, per = 8 / bits, dims[4] = {n, blocks, block / per, 1};

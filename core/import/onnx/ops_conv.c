@@ -5,6 +5,8 @@
 #include "core/import/onnx/tables.h"
 #include "core/import/onnx/windows.h"
 
+enum { MOST_EXTENT = 1 << 18 }; /* of three, the product is counted in 64 bits */
+
 static const graph_code by_axes[] = {0, G_CONV1D, G_CONV2D, G_CONV3D};
 
 /* x and weights of one float type; their windows are those of the node. */
@@ -61,6 +63,10 @@ static void transposed_padding(cv *c, const ir_value *x, windows *w, int64_t *ex
   const int n = cv_ints(c, "output_shape", shape, WINDOWS_AXES);
   if (cv_ints(c, "output_padding", given, WINDOWS_AXES) >= 0) memcpy(extra, given, sizeof given);
   for (int i = 0; i < w->n; i++) {
+    if (extra[i] < 0 || extra[i] > MOST_EXTENT || (n >= 0 && (i >= n || shape[i] < 1 || shape[i] > MOST_EXTENT))) {
+      cv_refuse(c, "output_shape or output_padding that isn't possible");
+      return;
+    }
     const int64_t whole = (cv_dim(x, 2 + i) - 1) * w->strides[i] + (w->kernel[i] - 1) * w->dilations[i] + 1;
     const int64_t to = n >= 0 ? shape[i] : cv_dim(x, 2 + i) * w->strides[i];
     if (n < 0 && !same) continue;
@@ -107,8 +113,13 @@ static void op_col2im(cv *c) {
   for (int i = 0; i < n; i++) {
     if (given[0] < 0) strides[i] = 1;
     if (given[1] < 0) dilations[i] = 1;
+    const int64_t all[6] = {strides[i], dilations[i], block[i], image[i], pads[i] < MOST_EXTENT ? pads[i] + 1 : 0,
+                            pads[n + i] < MOST_EXTENT ? pads[n + i] + 1 : 0};
+    for (int m = 0; m < 6; m++)
+      if (all[m] < 1 || all[m] > MOST_EXTENT) cv_refuse(c, "an extent of %lld", (long long)all[m]);
+    if (c->failed) return cv_out(c, 0, NULL);
     const int64_t span = (block[i] - 1) * dilations[i] + 1, padded = image[i] + pads[i] + pads[n + i];
-    if (strides[i] < 1 || dilations[i] < 1 || block[i] < 1 || padded < span) cv_refuse(c, "windows that don't fit");
+    if (padded < span) cv_refuse(c, "windows that don't fit");
     places[i] = c->failed ? 1 : (padded - span) / strides[i] + 1;
     columns *= places[i];
     window *= block[i];

@@ -5,7 +5,7 @@
 #include "core/base/dtype.h"
 #include "core/import/onnx/tables.h"
 
-enum { MOST_RESIZED = 3 };
+enum { MOST_RESIZED = 3, MOST_EXTENT = 1 << 24 };
 
 typedef struct resizing {
   int rank;
@@ -88,10 +88,12 @@ static bool read_extents(cv *c, ir_value *x, resizing *r) {
     const int at = cv_axis(c, axes[i], r->rank);
     const double extent = (double)cv_dim(x, at);
     r->scale[at] = has_sizes ? (double)sizes[i] / extent : scales[i];
+    if (!(r->scale[at] > 0) || extent * r->scale[at] > MOST_EXTENT)
+      return cv_refuse(c, "a scale of %g", r->scale[at]) != NULL;
     r->to[at] = has_sizes ? sizes[i] : (int64_t)floor(extent * (double)(float)scales[i]);
     if (crops) r->roi[0][at] = roi[i], r->roi[1][at] = roi[n + i];
     r->moves[at] = r->scale[at] != 1 || (crops && (roi[i] != 0 || roi[n + i] != 1));
-    if (!(r->scale[at] > 0) || r->to[at] < 1) cv_refuse(c, "a scale of %g", r->scale[at]);
+    if (r->to[at] < 1) cv_refuse(c, "a scale of %g", r->scale[at]);
   }
   if (has_sizes) keep_ratio(c, r, x);
   return !c->failed;
@@ -164,6 +166,8 @@ static void op_upsample(cv *c) {
   if (n != r.rank) return cv_out(c, 0, cv_refuse(c, "%d scales", n));
   for (int i = 0; i < n; i++) {
     r.scale[i] = scales[i];
+    if (!(scales[i] > 0) || (double)cv_dim(x, i) * scales[i] > MOST_EXTENT)
+      return cv_out(c, 0, cv_refuse(c, "a scale of %g", scales[i]));
     r.moves[i] = scales[i] != 1;
     r.to[i] = (int64_t)floor((double)cv_dim(x, i) * scales[i]);
   }
@@ -192,6 +196,8 @@ static void op_affine_grid(cv *c) {
   if (n < 2 || n > 3 || cv_rank(theta) != 3) return cv_out(c, 0, cv_refuse(c, "a picture of %d axes", n));
   const tsr_dtype t = theta->type->dtype;
   int64_t dims[TSR_MAX_RANK], count = 1;
+  for (int i = 0; i < n + 2; i++)
+    if (size[i] < 1 || size[i] > 1 << 18) return cv_out(c, 0, cv_refuse(c, "an extent of %lld", (long long)size[i]));
   for (int i = 0; i < n; i++) count *= dims[i] = size[2 + i];
   for (int i = 0; i < n; i++) parts[i] = places(c, t, dims, n, n - 1 - i, corners);
   dims[n] = 1;
@@ -204,5 +210,7 @@ static void op_affine_grid(cv *c) {
   cv_out(c, 0, cv_reshape(c, y, n + 2, shape));
 }
 
-const cv_row onnx_rows_image[] = {
-    {"Resize", 10, op_resize}, {"Upsample", 9, op_upsample}, {"AffineGrid", 20, op_affine_grid}, {NULL, 0, NULL}};
+const cv_row onnx_rows_image[] = {{"Resize", 10, op_resize},
+                                  {"Upsample", 9, op_upsample},
+                                  {"AffineGrid", 20, op_affine_grid},
+                                  {NULL, 0, NULL}};

@@ -14,7 +14,8 @@ static ir_value *spread(cv *c, ir_value *s, const ir_value *x, int axis, int64_t
   if (!block && ir_type_count(s->type) == 1) return cv_reshape(c, s, 0, (int64_t[]){0});
   if (!block) return s->type->rank == 1 ? cv_along(c, s, axis, rank) : s;
   int64_t split[TSR_MAX_RANK + 1], wide[TSR_MAX_RANK + 1], joined[TSR_MAX_RANK];
-  if (s->type->rank != rank || rank >= TSR_MAX_RANK) return cv_refuse(c, "scales of %d dimensions", s->type->rank);
+  if (s->type->rank != rank || rank >= TSR_MAX_RANK || block < 1 || block > cv_dim(x, axis))
+    return cv_refuse(c, "scales of %d dimensions", s->type->rank);
   for (int i = 0, k = 0; i < rank; i++) {
     wide[k] = split[k] = joined[i] = s->type->dims[i];
     k++;

@@ -63,7 +63,7 @@ static void op_stft(cv *c) {
   if (c->failed || step < 1 || size < 1 || size > cv_dim(x, 1) || cv_rank(x) != 3)
     return cv_out(c, 0, cv_refuse(c, "frames that don't fit"));
   const int64_t frames = 1 + (cv_dim(x, 1) - size) / step, dims[2] = {frames, size};
-  int64_t *at = frames * size <= MOST_PLACES ? arena_array(&c->a, int64_t, frames * size) : NULL;
+  int64_t *at = frames <= MOST_PLACES / size ? arena_array(&c->a, int64_t, frames * size) : NULL;
   for (int64_t i = 0; at && i < frames * size; i++) at[i] = i / size * step + i % size;
   if (!at) return cv_out(c, 0, cv_refuse(c, "too many frames"));
   ir_value *y = cv_gather(c, x, cv_constant(c, TSR_I64, 2, dims, at), 1);

@@ -3,12 +3,14 @@
 
 #include <string.h>
 
+enum { MOST_EXTENT = 1 << 20 }; /* sums and products of some are counted in 64 bits */
+
 static void list(cv *c, const char *name, int n, int64_t dflt, int64_t *out) {
   const int given = cv_ints(c, name, out, WINDOWS_AXES);
   if (given >= 0 && given != n) cv_refuse(c, "%s has %d numbers for %d axes", name, given, n);
   for (int i = 0; i < n && given < 0; i++) out[i] = dflt;
   for (int i = 0; i < n && !c->failed; i++)
-    if (out[i] < 1) cv_refuse(c, "%s of %lld", name, (long long)out[i]);
+    if (out[i] < 1 || out[i] > MOST_EXTENT) cv_refuse(c, "%s of %lld", name, (long long)out[i]);
 }
 
 /* As much padding as gives ceil(extent / stride) windows. */
@@ -38,7 +40,8 @@ bool cv_windows_read(cv *c, const ir_value *x, const int64_t *kernel, windows *w
     for (int i = 0; i < w->n && n > 0; i++) {
       w->low[i] = pads[i];
       w->high[i] = pads[w->n + i];
-      if (pads[i] < 0 || pads[w->n + i] < 0) cv_refuse(c, "negative padding");
+      if (pads[i] < 0 || pads[i] > MOST_EXTENT || pads[w->n + i] < 0 || pads[w->n + i] > MOST_EXTENT)
+        cv_refuse(c, "padding of %lld and %lld", (long long)pads[i], (long long)pads[w->n + i]);
     }
   } else if (strcmp(same, "VALID") && strncmp(same, "SAME_", 5) && *same) cv_refuse(c, "auto_pad %s", same);
   w->same_lower = !strcmp(same, "SAME_LOWER");
