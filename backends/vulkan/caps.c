@@ -30,7 +30,7 @@ static void from_chain(const void *chain, VkBaseOutStructure *to, size_t size) {
 #define INIT(f, member, type) (f)->member.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##type
 #define LINK(f, member) ((f)->member.pNext = (f)->base.pNext, (f)->base.pNext = &(f)->member)
 
-/* Before Vulkan 1.2 what v11 and v12 have stands in structs of their own; before 1.3 nothing has what v13 has. */
+/* Before Vulkan 1.2 what v11 and v12 have stands in structs of their own, before 1.3 nothing has what v13 has. */
 static void link_versions(const ext_list *e, uint32_t minor, vk_all_features *f) {
   INIT(f, v11, VULKAN_1_1_FEATURES), INIT(f, v12, VULKAN_1_2_FEATURES), INIT(f, v13, VULKAN_1_3_FEATURES);
   INIT(f, half, 16BIT_STORAGE_FEATURES), INIT(f, byte, 8BIT_STORAGE_FEATURES),
@@ -344,6 +344,14 @@ static void fill_caps(const be_instance *in, VkPhysicalDevice p, const vk_all_pr
   vk_cores_reported(q, c);
 }
 
+/* Kernels count lanes in fours at least: where no lane asks another, how many run together is nothing to them. */
+static void widen_subgroup(vk_features *f, tsr_caps *c) {
+  if (c->subgroup >= 4 && !(c->subgroup & (c->subgroup - 1))) return;
+  c->subgroup = c->subgroup_min = c->subgroup_max = 4;
+  c->subgroup_shuffle = c->subgroup_arithmetic = c->full_subgroups = c->coopmat = c->coopmat2 = false;
+  f->coopmat = f->nv2 = f->subgroup_size_control = f->full_subgroups = false;
+}
+
 static void hex(char *out, const uint8_t *b, int n) {
   for (int i = 0; i < n; i++) snprintf(out + 2 * i, 3, "%02x", b[i]);
 }
@@ -415,6 +423,7 @@ tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import
   f->clock &= l->software && f->i64 && f->memory_model && f->bda; /* clock.c; a GPU's timestamps cost little */
   vk_say_lacking(&have, &q, f->explicit_layout, info->fallbacks, sizeof info->fallbacks);
   fill_caps(in, p, &q, f, &info->caps);
+  widen_subgroup(f, &info->caps);
   char why[128];
   if (f->coopmat && vk_may(&in->probe, &id, "matrices", why)) {
     matrices(in, p, f, &info->caps);

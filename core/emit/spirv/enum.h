@@ -173,7 +173,8 @@ enum {
 enum {
   DecBlock = 2, DecArrayStride = 6, DecBuiltIn = 11, DecAliased = 20, DecCoherent = 23, DecOffset = 35,
   DecBinding = 33, DecDescriptorSet = 34, DecNoContraction = 42,
-  BuiltInWorkgroupId = 26, BuiltInLocalInvocationId = 27, BuiltInSubgroupId = 40, BuiltInSubgroupLocalInvocationId = 41
+  BuiltInWorkgroupId = 26, BuiltInLocalInvocationId = 27, BuiltInLocalInvocationIndex = 29,
+  BuiltInSubgroupId = 40, BuiltInSubgroupLocalInvocationId = 41
 };
 enum { ModeLocalSize = 17, ModeDenormPreserve = 4459, ModeSignedZeroInfNanPreserve = 4461, ModeRoundingModeRTE = 4462 };
 enum { ScopeDevice = 1, ScopeWorkgroup = 2, ScopeSubgroup = 3, ScopeQueueFamily = 5 };

@@ -43,7 +43,7 @@ struct emitter {
   const tsr_caps *caps;
   const ir_op *kernel;
   arena *a; /* values of this kernel */
-  bool wide, exact, has_barrier, needs_lane;
+  bool wide, exact, has_barrier, in_subgroups; /* in_subgroups: lanes ask others, or may */
   bool pairs; /* no 64-bit integers: addresses are two words */
   int64_t block[3], shared_bytes;
   uint32_t glsl, label; /* ext import; label of the block being written */

@@ -42,10 +42,22 @@ static uint32_t builtin(emitter *e, int which, uint32_t type) {
   return VAL(&e->s, OpLoad, type, var);
 }
 
-static void load_ids(emitter *e, const usage *u) {
+/* Where no lane asks another, lanes and warps are a way of counting threads, which needs no subgroups. */
+static void count_lanes(emitter *e, usage *u, int64_t subgroup) {
+  uint32_t u32 = e_int(e, 32), shift = 0, index;
+  if (e->in_subgroups || !(u->lane || u->warp) || subgroup <= 0) return;
+  while (subgroup >> (shift + 1)) shift++;
+  index = builtin(e, BuiltInLocalInvocationIndex, u32);
+  e->lane = VAL(&e->s, OpBitwiseAnd, u32, index, e_u32(e, (uint32_t)subgroup - 1));
+  e->warp = VAL(&e->s, OpShiftRightLogical, u32, index, e_u32(e, shift));
+  u->lane = u->warp = false;
+}
+
+static void load_ids(emitter *e, usage *u) {
   uint32_t u32 = e_int(e, 32), v3 = e_vec(e, u32, 3), id;
   int64_t subgroup = ir_get_int(e->kernel, "subgroup", 0);
   bool flat = e->block[1] == 1 && e->block[2] == 1;
+  count_lanes(e, u, subgroup);
   /* Where lanes matter, thread_id is counted by subgroups, so that thread = warp * subgroup + lane holds on every
    * driver. */
   bool by_lane = flat && u->thread[0] && (u->lane || u->warp || u->subgroup) && subgroup > 0 &&
@@ -166,6 +178,7 @@ static tsr_status kernel_body(emitter *e) {
   uint32_t main_id = spv_id(s), first = spv_id(s);
   TSR_TRY(ir_walk((ir_op *)e->kernel, scan, &u));
   e->has_barrier = u.barrier;
+  e->in_subgroups = e->caps->subgroup_shuffle || u.subgroup;
   preamble(e, main_id);
   uint32_t v = e_void(e), ft = TYPE(s, OpTypeFunction, v);
   SPV(s, SEC_HEAD, OpFunction, v, main_id, 0, ft);

@@ -309,7 +309,8 @@ static tsr_status e_op(emitter *e, const ir_op *op) {
   case TG_FOR: return loop(e, op);
   case TG_IF: return conditional(e, op);
   case TG_BARRIER: e_barrier(e, ScopeWorkgroup); return NULL;
-  case TG_WARP_BARRIER: e_barrier(e, ScopeSubgroup); return NULL;
+  /* Of a block of one warp, which is several subgroups at most where no lane asks another. */
+  case TG_WARP_BARRIER: e_barrier(e, e->in_subgroups ? ScopeSubgroup : ScopeWorkgroup); return NULL;
   case TG_VECTOR:
     if (op->n_operands > SV_ELEMENTS) return e_fail(e, op, TSR_UNSUPPORTED, NULL, "vectors have at most 16 elements");
     /* fall through */
