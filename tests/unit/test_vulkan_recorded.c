@@ -91,7 +91,10 @@ typedef struct outcome {
 static int n_modules, n_unknown;
 
 static spv_target_env env_of(const recorded_device *d) {
-  return !strcmp(d->vulkan, "1.4") ? SPV_ENV_VULKAN_1_4 : SPV_ENV_VULKAN_1_3;
+  return !strcmp(d->vulkan, "1.1")   ? SPV_ENV_VULKAN_1_1
+         : !strcmp(d->vulkan, "1.2") ? SPV_ENV_VULKAN_1_2
+         : !strcmp(d->vulkan, "1.4") ? SPV_ENV_VULKAN_1_4
+                                     : SPV_ENV_VULKAN_1_3;
 }
 
 static void validate(const recorded_device *d, const char *name, const uint32_t *words, size_t n) {

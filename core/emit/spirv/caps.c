@@ -90,8 +90,9 @@ static bool widen_subgroup(tsr_caps *c) {
   return true;
 }
 
-static bool is_version(const char *v) {
-  return !strcmp(v, "1.1") || !strcmp(v, "1.2") || !strcmp(v, "1.3") || !strcmp(v, "1.4");
+/* The SPIR-V that a version of Vulkan takes; 0: there is no such version. */
+static int spirv_of(const char *v) {
+  return !strcmp(v, "1.1") ? 3 : !strcmp(v, "1.2") ? 5 : !strcmp(v, "1.3") || !strcmp(v, "1.4") ? 6 : 0;
 }
 
 static tsr_status fill(const tsr_allocator *al, const char *file, const json *j, tsr_caps *c) {
@@ -120,7 +121,7 @@ static tsr_status fill(const tsr_allocator *al, const char *file, const json *j,
   if (c->max_threads < c->subgroup || c->max_threads > 1024 || c->shared_bytes < 0 || c->vector_bytes < 1 ||
       c->n_cores < 0 || c->shared_banks < 1 || c->coopmat2_shared_bytes < 0)
     return wrong(al, file, "a limit makes no sense in", "capabilities");
-  if (!is_version(json_str(j, "vulkan", "1.3")))
+  if (!(c->spirv_minor = spirv_of(json_str(j, "vulkan", "1.3"))))
     return wrong(al, file, "vulkan is 1.1, 1.2, 1.3 or 1.4, not", json_str(j, "vulkan", ""));
   for (int i = 0; i < 3; i++) c->max_block[i] = i < 2 ? c->max_threads : 64, c->max_grid[i] = INT32_MAX;
   TSR_TRY(set_flags(al, file, json_get(j, "features"), features, sizeof features / sizeof *features, c));
