@@ -49,7 +49,7 @@ TSR_MUST_USE tsr_status llm_params_read(const weights *w, arena *a, llm_params *
 
 /* layer: of slots from LLM_N_MODEL on. */
 static inline const weights_tensor *llm_tensor(const llm_params *p, llm_slot slot, int layer) {
-  return p->tensors[slot < LLM_N_MODEL ? (int)slot : slot + layer * (LLM_N_SLOTS - LLM_N_MODEL)];
+  return p->tensors[(int)slot + (slot < LLM_N_MODEL ? 0 : layer * (LLM_N_SLOTS - LLM_N_MODEL))];
 }
 /* Whether a layer's attention sees a window alone. */
 static inline bool llm_is_local(const llm_params *p, int layer) {

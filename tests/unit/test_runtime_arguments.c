@@ -212,13 +212,13 @@ static void graphs(void **state) {
   BAD_OUT(x, tsr_graph_parse(ctx, NULL, 5, NULL, &x));
   BAD_OUT(x, tsr_graph_parse(ctx, text_ok, SIZE_MAX, NULL, &x));
   BAD(tsr_graph_parse(ctx, text_ok, sizeof text_ok - 1, NULL, NULL));
-  const tsr_import_desc text = {.data = text_ok, .bytes = sizeof text_ok - 1};
-  BAD_OUT(x, tsr_graph_import(NULL, &text, &x));
+  const tsr_import_desc model = {.data = text_ok, .bytes = sizeof text_ok - 1};
+  BAD_OUT(x, tsr_graph_import(NULL, &model, &x));
   BAD_OUT(x, tsr_graph_import(ctx, NULL, &x));
   BAD_OUT(x, tsr_graph_import(ctx, &(tsr_import_desc){0}, &x));
   const tsr_import_desc no_inputs = {.data = text_ok, .bytes = sizeof text_ok - 1, .n_inputs = 1};
   BAD_OUT(x, tsr_graph_import(ctx, &no_inputs, &x));
-  BAD(tsr_graph_import(ctx, &text, NULL));
+  BAD(tsr_graph_import(ctx, &model, NULL));
   try("tsr_graph_destroy("), tsr_graph_destroy(NULL), x = NULL, tsr_graph_destroy(&x);
   BAD_OUT(v, tsr_graph_input(NULL, "x", TSR_F32, s, &v));
   BAD(tsr_graph_input(g, "x", TSR_F32, s, NULL));
