@@ -150,7 +150,8 @@ static tsr_status count(meter *m, int *n) {
   return NULL;
 }
 
-tsr_status vk_cores_measure(be_device *d, int *n) {
+/* By time alone; *n = 0: time did not tell. */
+static tsr_status measure(be_device *d, int *n) {
   meter m = {.d = d, .threads = d->caps.max_threads / d->caps.subgroup * d->caps.subgroup};
   *n = 0;
   if (m.threads < 1) return NULL;
@@ -178,7 +179,7 @@ tsr_status vk_cores(be_device *d) {
   char value[128], why[128];
   int n = 0;
   if (vk_cores_kept(p, id, &d->caps) || !vk_may(p, id, "cores", why)) return NULL;
-  tsr_status st = vk_cores_measure(d, &n);
+  tsr_status st = measure(d, &n);
   if (tsr_status_code(st) == TSR_DEVICE_LOST || tsr_status_code(st) == TSR_OUT_OF_MEMORY) return st;
   tsr_status_free(st);
   snprintf(value, sizeof value, "ok %d", n);

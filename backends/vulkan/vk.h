@@ -345,8 +345,6 @@ tsr_status vk_selftest_basic(be_device *d);
 tsr_status vk_cores(be_device *d);
 /* From reports or earlier measurements; false: it is to be measured. */
 bool vk_cores_kept(vk_probe *p, const vk_id *id, tsr_caps *c);
-/* By time alone; *n = 0: time did not tell. */
-tsr_status vk_cores_measure(be_device *d, int *n);
 
 /* ---- share.c ---- */
 extern const be_sharing vk_sharing;

@@ -10,6 +10,7 @@
 #include "core/base/clock.h"
 #include "core/base/dtype.h"
 #include "core/base/json.h"
+#include "core/tune/kernel.h"
 
 enum { WARPS = 4, PAIRS = 8, MOST_STEPS = 1 << 20, TEXT_BYTES = 4096, RUNS = 7, WARM_UPS = 2 };
 
@@ -54,15 +55,20 @@ static void product_text(char *text, tsr_dtype t, int side) {
 
 /* ---- timing ---- */
 
+typedef struct meter { tsr_device *dev; rt_compile_fn compile; } meter;
+
 /* The least time of a text's kernels in `runs` runs on zeros, since peaks are what a device can reach; 0 when it can't
  * run them. */
-static double least_ns(tsr_device *dev, const char *text, int runs) {
+static double least_ns(const meter *m, const char *text, int runs) {
   enum { MOST_KERNELS = 4 };
+  tsr_device *dev = m->dev;
+  ir_module *parsed = NULL;
   tsr_program *p = NULL;
   tsr_buffer *in = NULL, *out = NULL;
   double least = 0;
   tsr_compile_options o = {.tune = TSR_TUNE_OFF, .fallback = TSR_FALLBACK_ERROR};
-  tsr_status st = tsr_program_parse(dev, text, strlen(text), "peak", &o, &p);
+  tsr_status st = ir_parse(&dev->ctx->al, text, strlen(text), "peak", &parsed);
+  if (!st) st = m->compile(dev, parsed, &o, &p); /* takes it */
   if (!st && tsr_program_n_kernels(p) > MOST_KERNELS) goto done;
   if (!st) st = tsr_buffer_create(dev, tsr_program_input(p, 0).bytes, TSR_MEMORY_DEVICE, &in);
   if (!st) st = tsr_buffer_create(dev, tsr_program_output(p, 0).bytes, TSR_MEMORY_DEVICE, &out);
@@ -83,37 +89,37 @@ done:
 }
 
 /* With so many elements a lane, and steps enough for a launch that is long beside what starting it costs. */
-static double chain_rate(tsr_device *dev, tsr_dtype t, int per_lane) {
+static double chain_rate(const meter *m, tsr_dtype t, int per_lane) {
   enum { FEW = 64 };
   const double long_enough = 4e6;
-  const tsr_caps *c = &dev->caps;
+  const tsr_caps *c = &m->dev->caps;
   char text[TEXT_BYTES];
   const int n = WARPS * (c->subgroup > 0 ? c->subgroup : 32) * per_lane;
-  const long blocks = (c->n_cores > 0 ? c->n_cores : 64) * (dev->info.software ? 8L : 32L);
+  const long blocks = (c->n_cores > 0 ? c->n_cores : 64) * (m->dev->info.software ? 8L : 32L);
   if (!chain_text(text, t, blocks, n, FEW)) return 0;
-  double ns = least_ns(dev, text, 1), want = ns > 0 ? FEW * long_enough / ns : 0;
+  double ns = least_ns(m, text, 1), want = ns > 0 ? FEW * long_enough / ns : 0;
   long steps = want > MOST_STEPS ? MOST_STEPS : want > FEW ? (long)want : FEW;
   if (!(ns > 0) || !chain_text(text, t, blocks, n, steps)) return 0;
-  ns = least_ns(dev, text, RUNS);
+  ns = least_ns(m, text, RUNS);
   return ns > 0 ? 2.0 * PAIRS * n * (double)blocks * (double)steps / ns : 0;
 }
 
 /* How many chains a lane needs to hide their latency differs, and too many spill: the best of a few. */
-static double chain_gflops(tsr_device *dev, tsr_dtype t) {
+static double chain_gflops(const meter *m, tsr_dtype t) {
   static const int per_lane[] = {4, 8, 16};
   double best = 0;
   for (size_t i = 0; i < sizeof per_lane / sizeof *per_lane; i++) {
-    double rate = chain_rate(dev, t, per_lane[i]);
+    double rate = chain_rate(m, t, per_lane[i]);
     if (rate > best) best = rate;
   }
   return best;
 }
 
-static double product_gflops(tsr_device *dev, tsr_dtype t) {
+static double product_gflops(const meter *m, tsr_dtype t) {
   char text[TEXT_BYTES];
-  const int side = dev->info.software ? 512 : 4096;
+  const int side = m->dev->info.software ? 512 : 4096;
   product_text(text, t, side);
-  double ns = least_ns(dev, text, RUNS);
+  double ns = least_ns(m, text, RUNS);
   return ns > 0 ? 2.0 * side * side * (double)side / ns : 0;
 }
 
@@ -146,14 +152,14 @@ static tsr_dtype computed_in(tsr_dtype t) {
   return dtype_is_float(t) ? TSR_F32 : TSR_I32;
 }
 
-static void measure(tsr_device *dev, tsr_dtype t, tsr_peaks *out) {
-  *out = (tsr_peaks){.measured_on = (double)time(NULL), .copy_gbytes_per_s = copy_gbytes(dev)};
-  out->gflops = chain_gflops(dev, computed_in(t));
+static void measure(const meter *m, tsr_dtype t, tsr_peaks *out) {
+  *out = (tsr_peaks){.measured_on = (double)time(NULL), .copy_gbytes_per_s = copy_gbytes(m->dev)};
+  out->gflops = chain_gflops(m, computed_in(t));
   if (t == TSR_F16) { /* products of f16 are summed in f32 */
-    double wide = chain_gflops(dev, TSR_F32);
+    double wide = chain_gflops(m, TSR_F32);
     if (wide > out->gflops) out->gflops = wide;
   }
-  if (caps_find_matrix(&dev->caps, t, t, TSR_DTYPE_NONE) >= 0) out->matrix_gflops = product_gflops(dev, t);
+  if (caps_find_matrix(&m->dev->caps, t, t, TSR_DTYPE_NONE) >= 0) out->matrix_gflops = product_gflops(m, t);
 }
 
 /* ---- kept ---- */
@@ -195,7 +201,8 @@ static void keep(tsr_device *dev, tune_cache *cache, const char *id, const tsr_p
 
 static double larger(double a, double b) { return a > b ? a : b; }
 
-tsr_status rt_peaks(tsr_device *dev, tune_cache *cache, tsr_dtype t, bool again, tsr_peaks *out) {
+tsr_status rt_peaks(tsr_device *dev, tune_cache *cache, rt_compile_fn compile, tsr_dtype t, bool again,
+                    tsr_peaks *out) {
   char id[320];
   *out = (tsr_peaks){0};
   if (!dev->be) return NULL;
@@ -203,22 +210,10 @@ tsr_status rt_peaks(tsr_device *dev, tune_cache *cache, tsr_dtype t, bool again,
   bool kept = read_kept(dev, cache, id, out);
   if (kept && !again) return NULL;
   tsr_peaks now;
-  measure(dev, t, &now);
+  measure(&(meter){dev, compile}, t, &now);
   now.gflops = larger(now.gflops, out->gflops), now.matrix_gflops = larger(now.matrix_gflops, out->matrix_gflops);
   now.copy_gbytes_per_s = larger(now.copy_gbytes_per_s, out->copy_gbytes_per_s);
   *out = now;
   keep(dev, cache, id, out);
   return NULL;
-}
-
-tsr_status tsr_device_peaks(tsr_device *dev, tsr_dtype t, bool again, tsr_peaks *out) {
-  RT_NEED("device_peaks", "out", out);
-  *out = (tsr_peaks){0};
-  RT_NEED("device_peaks", "dev", dev);
-  if (!tsr_dtype_size(t) || t == TSR_BOOL || dtype_parts(t) > 1)
-    return RT_BAD(dev->ctx, "device_peaks", NULL, "%s has no multiply-adds", tsr_dtype_name(t));
-  if (!dev->be)
-    return st_make(&dev->ctx->al, TSR_UNAVAILABLE, RT_WHERE("device_peaks", "open a device by number"),
-                   "%s is an architecture without hardware", dev->info.id);
-  return rt_peaks(dev, rt_tune_cache(dev->ctx, NULL, true), t, again, out);
 }

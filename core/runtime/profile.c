@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/dtype.h"
 #include "core/base/clock.h"
 #include "core/ir/graph/ops.h"
 #include "core/passes/schedule/gemm_heuristics.h"
@@ -10,6 +11,7 @@
 #include "core/profile/audit.h"
 #include "core/profile/chrome_trace.h"
 #include "core/profile/report.h"
+#include "core/runtime/peaks.h"
 #include "core/runtime/tune.h"
 #include "core/tune/families.h"
 #include "tessera/profile.h"
@@ -478,4 +480,16 @@ tsr_status tsr_profile_check(const tsr_profile *p, bool needs_reproducible, bool
   if (json) audit_json(rows, &b);
   else audit_text(rows, &b);
   return give(p, strb_ok(&b) ? NULL : st_oom(), &b, text);
+}
+
+tsr_status tsr_device_peaks(tsr_device *dev, tsr_dtype t, bool again, tsr_peaks *out) {
+  RT_NEED("device_peaks", "out", out);
+  *out = (tsr_peaks){0};
+  RT_NEED("device_peaks", "dev", dev);
+  if (!tsr_dtype_size(t) || t == TSR_BOOL || dtype_parts(t) > 1)
+    return RT_BAD(dev->ctx, "device_peaks", NULL, "%s has no multiply-adds", tsr_dtype_name(t));
+  if (!dev->be)
+    return st_make(&dev->ctx->al, TSR_UNAVAILABLE, RT_WHERE("device_peaks", "open a device by number"),
+                   "%s is an architecture without hardware", dev->info.id);
+  return rt_peaks(dev, rt_tune_cache(dev->ctx, NULL, true), rt_compile, t, again, out);
 }

@@ -141,12 +141,12 @@ static void reached(double flops, double ns, double launch, double *gflops, tune
 /* Peaks where loops of their own told them (peaks.h): they are the device's, whatever our kernels reach. */
 static void take_peaks(const meter *m, tune_cache *cache, tune_device *d) {
   tsr_peaks f32, narrow;
-  tsr_status st = rt_peaks(m->dev, cache, TSR_F32, false, &f32);
+  tsr_status st = rt_peaks(m->dev, cache, m->compile, TSR_F32, false, &f32);
   if (!st && f32.gflops > 0) d->fma_gflops = f32.gflops, d->fma_from = TUNE_MEASURED;
   if (!st && f32.copy_gbytes_per_s > 0) tune_device_measured(d, "memory", f32.copy_gbytes_per_s);
   for (int i = 0; !st && i < d->n_matrix; i++) {
     if (d->matrix[i].in != TSR_BF16 && d->matrix[i].in != TSR_F16) continue;
-    st = rt_peaks(m->dev, cache, d->matrix[i].in, false, &narrow);
+    st = rt_peaks(m->dev, cache, m->compile, d->matrix[i].in, false, &narrow);
     if (!st && narrow.matrix_gflops > 0) d->matrix_gflops = narrow.matrix_gflops, d->matrix_from = TUNE_REACHED;
     break;
   }
