@@ -172,7 +172,7 @@ printf '%s\n' 'libc6 2.36-9' 'gdb 13.1-3' >"$T/installed"
 offer 3.25 "${all[@]}" "${tests[@]}"
 offer 26.1 mesa-vulkan-drivers/trixie-backports
 offer 1.4 "${vulkan[@]/%//forky}" vulkan-validationlayers/forky
-offer 2026 libshaderc1/forky glslc/forky spirv-tools/forky
+offer 2026 libshaderc1/forky glslc/forky spirv-tools/forky spirv-tools-dev/forky
 cat >"$T/harms" <<'END'
 mesa-vulkan-drivers/trixie-backports Inst libc6 [2.36-9] (2.41-12 Debian:13.1/stable [amd64])
 mesa-vulkan-drivers/trixie-backports Remv gdb [13.1-3]
