@@ -213,10 +213,10 @@ static int layer_of(const char *name, const char **rest) {
 static tsr_status place(const weights *w, llm_params *p, const weights_tensor *t) {
   const char *rest;
   const int layer = layer_of(t->name, &rest);
-  const int first = layer < 0 ? 0 : LLM_N_MODEL, last = layer < 0 ? LLM_N_MODEL : LLM_N_SLOTS;
+  const int first = layer < 0 ? 0 : LLM_LAYER, last = layer < 0 ? LLM_LAYER : LLM_N_SLOTS;
   for (int s = first; s < last && layer < p->n_layers; s++) {
     if (strcmp(slots[s].name, rest)) continue;
-    p->tensors[s < LLM_N_MODEL ? s : LLM_N_MODEL + layer * (LLM_N_SLOTS - LLM_N_MODEL) + (s - LLM_N_MODEL)] = t;
+    p->tensors[s < LLM_LAYER ? s : LLM_LAYER + layer * (LLM_N_SLOTS - LLM_LAYER) + (s - LLM_LAYER)] = t;
     return NULL;
   }
   return unsupported(w, "the architecture, as it is known here, has no tensor", t->name);
@@ -273,7 +273,7 @@ static tsr_status read_factors(const weights *w, arena *a, llm_params *p) {
 }
 
 static tsr_status read_tensors(const weights *w, arena *a, llm_params *p) {
-  p->tensors = arena_array(a, const weights_tensor *, LLM_N_MODEL + (size_t)p->n_layers * (LLM_N_SLOTS - LLM_N_MODEL));
+  p->tensors = arena_array(a, const weights_tensor *, LLM_LAYER + (size_t)p->n_layers * (LLM_N_SLOTS - LLM_LAYER));
   if (!p->tensors) return st_oom();
   for (size_t i = 0; i < w->n_tensors; i++) TSR_TRY(place(w, p, &w->tensors[i]));
   const weights_tensor *e = llm_tensor(p, LLM_EMBEDDING, 0), *up = llm_tensor(p, LLM_UP, 0);
@@ -281,9 +281,9 @@ static tsr_status read_tensors(const weights *w, arena *a, llm_params *p) {
   if (e && (p->vocab < 1 || p->vocab > MOST_SIZE))
     return weights_bad(w, e->offset, "a vocabulary of %lld", (long long)p->vocab);
   p->gate_in_up = !llm_tensor(p, LLM_GATE, 0) && up && up->shape.rank == 2 && up->shape.dims[0] == 2 * p->ffn;
-  TSR_TRY(check_layer(w, p, -1, 0, LLM_N_MODEL));
+  TSR_TRY(check_layer(w, p, -1, 0, LLM_LAYER));
   for (int l = 0; l < p->n_layers; l++) {
-    TSR_TRY(check_layer(w, p, l, LLM_N_MODEL, LLM_N_SLOTS));
+    TSR_TRY(check_layer(w, p, l, LLM_LAYER, LLM_N_SLOTS));
     TSR_TRY(check_forms(w, p, l));
   }
   return read_factors(w, a, p);

@@ -37,8 +37,6 @@ static tsr_status index_texts(vocab *v, arena *a) {
 }
 
 /* Numbers by token. */
-static bool is_token_type(double v) { return v >= 1 && v <= N_TOKEN_TYPES; }
-
 static tsr_status read_numbers(const weights *w, arena *a, const char *key, size_t want, const double **out) {
   const weights_meta *m = weights_get_meta(w, key);
   double *v;
@@ -65,7 +63,7 @@ tsr_status vocab_read(const weights *w, arena *a, vocab *out) {
     if (!(out->scores[i] >= -1e30 && out->scores[i] <= 1e30))
       return weights_bad(w, weights_get_meta(w, "tokenizer.ggml.scores")->at, "token %zu has no finite score", i);
   for (size_t i = 0; i < n && out->types; i++)
-    if (!is_token_type(out->types[i]))
+    if (!(out->types[i] >= TOKEN_NORMAL && out->types[i] <= TOKEN_BYTE))
       return weights_bad(w, weights_get_meta(w, "tokenizer.ggml.token_type")->at, "token %zu has the type %g", i,
                          out->types[i]);
   return index_texts(out, a);
