@@ -30,6 +30,7 @@ static const llm_arch archs[] = {
 static const struct {
   const char *name;
   const char *dims;
+  bool layer; /* each layer has one */
 } slots[LLM_N_SLOTS] = {
     [LLM_EMBEDDING] = {"token_embd.weight", "Vw"},
     [LLM_OUTPUT_NORM] = {"output_norm.weight", "W"},
@@ -39,30 +40,34 @@ static const struct {
     [LLM_ROPE_FACTORS] = {"rope_freqs.weight", "r"},
     [LLM_ROPE_LONG] = {"rope_factors_long.weight", "r"},
     [LLM_ROPE_SHORT] = {"rope_factors_short.weight", "r"},
-    [LLM_ATTN_NORM] = {"attn_norm.weight", "W"},
-    [LLM_ATTN_NORM_BIAS] = {"attn_norm.bias", "w"},
-    [LLM_Q] = {"attn_q.weight", "qw"},
-    [LLM_Q_BIAS] = {"attn_q.bias", "q"},
-    [LLM_K] = {"attn_k.weight", "kw"},
-    [LLM_K_BIAS] = {"attn_k.bias", "k"},
-    [LLM_V] = {"attn_v.weight", "uw"},
-    [LLM_V_BIAS] = {"attn_v.bias", "u"},
-    [LLM_QKV] = {"attn_qkv.weight", "aw"},
-    [LLM_QKV_BIAS] = {"attn_qkv.bias", "a"},
-    [LLM_Q_NORM] = {"attn_q_norm.weight", "h"},
-    [LLM_K_NORM] = {"attn_k_norm.weight", "h"},
-    [LLM_ATTN_OUT] = {"attn_output.weight", "Wo"},
-    [LLM_ATTN_OUT_BIAS] = {"attn_output.bias", "w"},
-    [LLM_ATTN_POST_NORM] = {"post_attention_norm.weight", "w"},
-    [LLM_FFN_NORM] = {"ffn_norm.weight", "w"},
-    [LLM_FFN_NORM_BIAS] = {"ffn_norm.bias", "w"},
-    [LLM_GATE] = {"ffn_gate.weight", "fw"},
-    [LLM_UP] = {"ffn_up.weight", "Gw"},
-    [LLM_UP_BIAS] = {"ffn_up.bias", "g"},
-    [LLM_DOWN] = {"ffn_down.weight", "Wf"},
-    [LLM_DOWN_BIAS] = {"ffn_down.bias", "w"},
-    [LLM_FFN_POST_NORM] = {"post_ffw_norm.weight", "w"},
+    [LLM_ATTN_NORM] = {"attn_norm.weight", "W", true},
+    [LLM_ATTN_NORM_BIAS] = {"attn_norm.bias", "w", true},
+    [LLM_Q] = {"attn_q.weight", "qw", true},
+    [LLM_Q_BIAS] = {"attn_q.bias", "q", true},
+    [LLM_K] = {"attn_k.weight", "kw", true},
+    [LLM_K_BIAS] = {"attn_k.bias", "k", true},
+    [LLM_V] = {"attn_v.weight", "uw", true},
+    [LLM_V_BIAS] = {"attn_v.bias", "u", true},
+    [LLM_QKV] = {"attn_qkv.weight", "aw", true},
+    [LLM_QKV_BIAS] = {"attn_qkv.bias", "a", true},
+    [LLM_Q_NORM] = {"attn_q_norm.weight", "h", true},
+    [LLM_K_NORM] = {"attn_k_norm.weight", "h", true},
+    [LLM_ATTN_OUT] = {"attn_output.weight", "Wo", true},
+    [LLM_ATTN_OUT_BIAS] = {"attn_output.bias", "w", true},
+    [LLM_ATTN_POST_NORM] = {"post_attention_norm.weight", "w", true},
+    [LLM_FFN_NORM] = {"ffn_norm.weight", "w", true},
+    [LLM_FFN_NORM_BIAS] = {"ffn_norm.bias", "w", true},
+    [LLM_GATE] = {"ffn_gate.weight", "fw", true},
+    [LLM_UP] = {"ffn_up.weight", "Gw", true},
+    [LLM_UP_BIAS] = {"ffn_up.bias", "g", true},
+    [LLM_DOWN] = {"ffn_down.weight", "Wf", true},
+    [LLM_DOWN_BIAS] = {"ffn_down.bias", "w", true},
+    [LLM_FFN_POST_NORM] = {"post_ffw_norm.weight", "w", true},
 };
+
+const weights_tensor *llm_tensor(const llm_params *p, llm_slot slot, int layer) {
+  return p->tensors[(slots[slot].layer ? layer + 1 : 0) * LLM_N_SLOTS + slot];
+}
 
 static tsr_status unsupported(const weights *w, const char *what, const char *which) {
   return st_make(&w->a.al, TSR_UNSUPPORTED, ST_WHERE("model", NULL, NULL), "%s: %s \"%s\"", w->file, what, which);
@@ -213,10 +218,9 @@ static int layer_of(const char *name, const char **rest) {
 static tsr_status place(const weights *w, llm_params *p, const weights_tensor *t) {
   const char *rest;
   const int layer = layer_of(t->name, &rest);
-  const int first = layer < 0 ? 0 : LLM_LAYER, last = layer < 0 ? LLM_LAYER : LLM_N_SLOTS;
-  for (int s = first; s < last && layer < p->n_layers; s++) {
-    if (strcmp(slots[s].name, rest)) continue;
-    p->tensors[s < LLM_LAYER ? s : LLM_LAYER + layer * (LLM_N_SLOTS - LLM_LAYER) + (s - LLM_LAYER)] = t;
+  for (int s = 0; s != LLM_N_SLOTS && layer < p->n_layers; s++) {
+    if (slots[s].layer != (layer >= 0) || strcmp(slots[s].name, rest)) continue;
+    p->tensors[(layer + 1) * LLM_N_SLOTS + s] = t;
     return NULL;
   }
   return unsupported(w, "the architecture, as it is known here, has no tensor", t->name);
@@ -229,10 +233,12 @@ static tsr_status missing(const weights *w, const char *name, int layer) {
   return weights_bad(w, 0, "the file has no tensor \"%s\"", full);
 }
 
-static tsr_status check_layer(const weights *w, const llm_params *p, int layer, llm_slot from, llm_slot to) {
-  for (llm_slot s = from; s < to; s++) {
-    const weights_tensor *t = llm_tensor(p, s, layer < 0 ? 0 : layer);
-    if (t) TSR_TRY(check_tensor(w, p, t, s));
+/* layer -1: the model's own. */
+static tsr_status check_layer(const weights *w, const llm_params *p, int layer) {
+  for (int s = 0; s != LLM_N_SLOTS; s++) {
+    const weights_tensor *t = p->tensors[(layer + 1) * LLM_N_SLOTS + s];
+    if (slots[s].layer != (layer >= 0)) continue;
+    if (t) TSR_TRY(check_tensor(w, p, t, (llm_slot)s));
     else if (*slots[s].dims < 'a') return missing(w, slots[s].name, layer);
   }
   return NULL;
@@ -241,8 +247,9 @@ static tsr_status check_layer(const weights *w, const llm_params *p, int layer, 
 /* What a layer needs of what it may have in more than one form. */
 static tsr_status check_forms(const weights *w, const llm_params *p, int layer) {
   const bool apart = !llm_tensor(p, LLM_QKV, layer);
-  for (llm_slot s = LLM_Q; apart && s <= LLM_V; s += 2)
-    if (!llm_tensor(p, s, layer)) return missing(w, slots[s].name, layer);
+  const llm_slot parts[3] = {LLM_Q, LLM_K, LLM_V};
+  for (int i = 0; apart && i < 3; i++)
+    if (!llm_tensor(p, parts[i], layer)) return missing(w, slots[parts[i]].name, layer);
   if (!apart && (llm_tensor(p, LLM_Q, layer) || llm_tensor(p, LLM_K, layer) || llm_tensor(p, LLM_V, layer)))
     return weights_bad(w, 0, "layer %d has its queries, keys and values in two forms", layer);
   if (!p->arch->parallel && !llm_tensor(p, LLM_FFN_NORM, layer)) return missing(w, slots[LLM_FFN_NORM].name, layer);
@@ -273,7 +280,7 @@ static tsr_status read_factors(const weights *w, arena *a, llm_params *p) {
 }
 
 static tsr_status read_tensors(const weights *w, arena *a, llm_params *p) {
-  p->tensors = arena_array(a, const weights_tensor *, LLM_LAYER + (size_t)p->n_layers * (LLM_N_SLOTS - LLM_LAYER));
+  p->tensors = arena_array(a, const weights_tensor *, (size_t)(1 + p->n_layers) * LLM_N_SLOTS);
   if (!p->tensors) return st_oom();
   for (size_t i = 0; i < w->n_tensors; i++) TSR_TRY(place(w, p, &w->tensors[i]));
   const weights_tensor *e = llm_tensor(p, LLM_EMBEDDING, 0), *up = llm_tensor(p, LLM_UP, 0);
@@ -281,9 +288,9 @@ static tsr_status read_tensors(const weights *w, arena *a, llm_params *p) {
   if (e && (p->vocab < 1 || p->vocab > MOST_SIZE))
     return weights_bad(w, e->offset, "a vocabulary of %lld", (long long)p->vocab);
   p->gate_in_up = !llm_tensor(p, LLM_GATE, 0) && up && up->shape.rank == 2 && up->shape.dims[0] == 2 * p->ffn;
-  TSR_TRY(check_layer(w, p, -1, 0, LLM_LAYER));
+  TSR_TRY(check_layer(w, p, -1));
   for (int l = 0; l < p->n_layers; l++) {
-    TSR_TRY(check_layer(w, p, l, LLM_LAYER, LLM_N_SLOTS));
+    TSR_TRY(check_layer(w, p, l));
     TSR_TRY(check_forms(w, p, l));
   }
   return read_factors(w, a, p);

@@ -19,12 +19,11 @@ typedef struct llm_arch {
   int narrow_scale_layers; /* the member with so many layers scales scores by its width per head, not by head_dim */
 } llm_arch;
 
-/* Tensors of the model and, from LLM_LAYER on, of each layer. */
+/* Tensors of the model, then of each layer; llm/arch.c has a row for each. */
 typedef enum llm_slot {
   LLM_EMBEDDING, LLM_OUTPUT_NORM, LLM_OUTPUT_NORM_BIAS, LLM_OUTPUT, LLM_OUTPUT_BIAS, LLM_ROPE_FACTORS,
   LLM_ROPE_LONG, LLM_ROPE_SHORT,
-  LLM_LAYER,
-  LLM_ATTN_NORM = LLM_LAYER, LLM_ATTN_NORM_BIAS, LLM_Q, LLM_Q_BIAS, LLM_K, LLM_K_BIAS, LLM_V, LLM_V_BIAS, LLM_QKV,
+  LLM_ATTN_NORM, LLM_ATTN_NORM_BIAS, LLM_Q, LLM_Q_BIAS, LLM_K, LLM_K_BIAS, LLM_V, LLM_V_BIAS, LLM_QKV,
   LLM_QKV_BIAS, LLM_Q_NORM, LLM_K_NORM, LLM_ATTN_OUT, LLM_ATTN_OUT_BIAS, LLM_ATTN_POST_NORM, LLM_FFN_NORM,
   LLM_FFN_NORM_BIAS, LLM_GATE, LLM_UP, LLM_UP_BIAS, LLM_DOWN, LLM_DOWN_BIAS, LLM_FFN_POST_NORM,
   LLM_N_SLOTS
@@ -40,16 +39,14 @@ typedef struct llm_params {
   double rope_factor;     /* cosines and sines are multiplied by it */
   bool gate_in_up; /* feed-forward: the gate is the first half of the up matrix */
   const double *rope_factors; /* [rope_dim / 2]: frequencies are divided by them; NULL: by 1 */
-  const weights_tensor **tensors; /* [LLM_LAYER], then [n_layers][LLM_N_SLOTS - LLM_LAYER]; NULL where there is none */
+  const weights_tensor **tensors; /* [1 + n_layers][LLM_N_SLOTS], the first row the model's; NULL: none */
 } llm_params;
 
 /* In the arena; the file must stay open. */
 TSR_MUST_USE tsr_status llm_params_read(const weights *w, arena *a, llm_params *out);
 
-/* layer: of slots from LLM_LAYER on. */
-static inline const weights_tensor *llm_tensor(const llm_params *p, llm_slot slot, int layer) {
-  return p->tensors[slot < LLM_LAYER ? slot : LLM_LAYER + layer * (LLM_N_SLOTS - LLM_LAYER) + (slot - LLM_LAYER)];
-}
+/* layer: of slots that are a layer's. */
+const weights_tensor *llm_tensor(const llm_params *p, llm_slot slot, int layer);
 /* Whether a layer's attention sees a window alone. */
 static inline bool llm_is_local(const llm_params *p, int layer) {
   const int every = p->arch->window_every;

@@ -255,7 +255,7 @@ static tsr_status build(builder *b) {
 }
 
 tsr_status llm_graph_build(tsr_context *ctx, const llm_params *p, arena *a, const llm_sizes *n, llm_graph *out) {
-  const int most = LLM_LAYER + p->n_layers * (LLM_N_SLOTS - LLM_LAYER);
+  const int most = (1 + p->n_layers) * LLM_N_SLOTS;
   builder b = {.p = p, .tokens = n->tokens, .cache = n->cache, .blocks = n->blocks, .out = out};
   *out = (llm_graph){.weights = arena_array(a, llm_weight, most)};
   b.inputs = arena_array(a, tsr_value, most);

@@ -5,7 +5,7 @@
 
 /* tokenizer.ggml.token_type. */
 typedef enum token_type {
-  TOKEN_NORMAL = 1, TOKEN_UNKNOWN, TOKEN_CONTROL, TOKEN_USER, TOKEN_UNUSED, TOKEN_BYTE
+  TOKEN_NORMAL = 1, TOKEN_UNKNOWN, TOKEN_CONTROL, TOKEN_USER, TOKEN_UNUSED, TOKEN_BYTE, TOKEN_N_TYPES
 } token_type;
 
 enum { NO_TOKEN = -1 };
