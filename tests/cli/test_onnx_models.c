@@ -63,16 +63,16 @@ static bool check_output(const cli *c, char *line) {
 }
 
 typedef struct test {
-  char command[900];
+  char command[3000];
   bool there, ran;
 } test;
 
 /* The command runs when the first output is to be looked at. */
 static bool take_line(cli *c, test *t, const char *folder, char *line) {
-  char name[64], type[16], text[64], path[600];
+  char name[64], type[16], text[64], path[2900];
   if (!strncmp(line, "model ", 6)) {
     *t = (test){.there = false};
-    snprintf(path, sizeof path, "%s/%s", folder, line + 6);
+    snprintf(path, sizeof path, "%.1500s/%.1200s", folder, line + 6);
     snprintf(t->command, sizeof t->command, "run %s", path);
     t->there = !access(path, R_OK);
     if (!t->there) printf("skipped: no %s\n", path);
