@@ -59,10 +59,29 @@ static bool is_cut(const dist_problem *p, const dist_node *n) {
   return false;
 }
 
+typedef struct operands {
+  const ir_op *op;
+  ir_value *const *x;
+} operands;
+
+static ir_value *local_operand(void *user, ir_value *v) {
+  const operands *o = user;
+  for (int i = 0; i < o->op->n_operands; i++)
+    if (o->op->operands[i] == v) return o->x[i];
+  return NULL;
+}
+
+/* An op with regions is never cut: these are copied with it. */
+static tsr_status copy_whole(const ir_op *op, ir_builder *b, ir_value *const *x, ir_op **made) {
+  *made = ir_op_copy(b, op, local_operand, &(operands){op, x});
+  return *made ? NULL : st_oom();
+}
+
 tsr_status dist_build_local(dist_problem *p, dist_node *n, ir_builder *b, ir_value *const *x, ir_op **made,
                             bool *again) {
   const ir_op *op = n->op;
   const ir_type *few[64] = {0}, **types = few;
+  if (op->n_regions) return copy_whole(op, b, x, made);
   if (op->n_results > 64 && !(types = arena_array(&p->arena, const ir_type *, op->n_results))) return st_oom();
   const ir_type **want = arena_array(&p->arena, const ir_type *, op->n_results);
   ir_op *y = ir_op_new(b, op->def, op->n_operands, x, op->n_results, NULL, 0);

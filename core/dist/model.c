@@ -203,11 +203,11 @@ tsr_status dist_model_search(arena *a, const dist_model *m, int64_t ranks, const
   *n = *tried = 0;
   for (int64_t tp = 1; tp <= ranks; tp++)
     for (int64_t pp = 1; tp * pp <= ranks && ranks % tp == 0; pp++)
-      for (int kind = PIPELINE_1F1B; kind < N_PIPELINES && ranks / tp % pp == 0; kind++) {
+      for (int kind = 0; kind < N_PIPELINES && ranks / tp % pp == 0; kind++) {
         dist_candidate c = {.training = *t};
         c.training.schedule = (dist_pipeline_kind)(pp == 1 ? PIPELINE_1F1B : kind);
         c.training.chunks = c.training.schedule == PIPELINE_INTERLEAVED ? 2 : 1;
-        if (pp == 1 && kind != PIPELINE_1F1B) continue;
+        if (kind == PIPELINE_GPIPE || (pp == 1 && kind != PIPELINE_1F1B)) continue; /* no faster, more memory */
         TSR_TRY(dist_mesh_make(axes, (int64_t[]){tp, pp, ranks / tp / pp}, 3, ranks, &c.mesh));
         if (fault_of(m, &c.mesh, &c.training)) continue;
         tsr_status st = dist_model_plan(a, m, &c.mesh, machine, &c.training, &c.plan);

@@ -15,7 +15,7 @@ static double h(uint64_t i) { return (double)(uint32_t)(i * 2654435761u) / 42949
 
 /* "1x3x48", or "=16000" of one number. */
 static bool make_input(const cli *c, const char *name, const char *type, const char *text) {
-  char path[320], file[64];
+  char path[320], file[96];
   npy_array x = {.dtype = tsr_dtype_parse(type)};
   size_t n = 1;
   for (const char *p = text; *text != '='; p++) {

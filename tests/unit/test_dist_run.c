@@ -48,7 +48,7 @@ static const program programs[] = {
     {"data parallel: gradients are added up", "dp=4",
      "%x: tensor<16x6xf32, {shard = [\"dp\", \"*\"]}>, %g: tensor<16x8xf32, {shard = [\"dp\", \"*\"]}>",
      "%y = \"tessera.graph.matmul\"(%x, %g) {transpose_a = true} : (tensor<16x6xf32>, tensor<16x8xf32>) -> tensor<6x8xf32, {shard = [\"*\", \"*\"]}>\n",
-     "%y", "tensor<6x8xf32>", "reduce_scatter[dp] all_gather[dp]"},
+     "%y", "tensor<6x8xf32>", "all_reduce[dp]"},
     {"a sum of squares is one number of each rank", "dp=3", "%x: tensor<900x100xf32, {shard = [\"dp\", \"*\"]}>",
      BIN("q", "mul", "x", "x") "%y = \"tessera.graph.reduce_sum\"(%q) {axes = [0, 1]}\n", "%y", "tensor<f32>", "all_reduce[dp]"},
     {"means over parts are parts of the mean", "dp=3", "%x: tensor<1000x40xf32, {shard = [\"dp\", \"*\"]}>",
@@ -92,6 +92,25 @@ static void list_collectives(const tsr_dist_program *p, char *out, size_t size) 
     const size_t at = strlen(out);
     snprintf(out + at, size - at, "%s%s[%s]", at ? " " : "", c.op, c.axes);
   }
+}
+
+/* Too large to be added up by all at once: in two halves. */
+static void large_sums_are_scattered_and_gathered(void **state) {
+  const program p = {"", "", "%x: tensor<1024x256xf32, {shard = [\"dp\", \"*\"]}>, "
+                             "%g: tensor<1024x256xf32, {shard = [\"dp\", \"*\"]}>",
+                     "%y = \"tessera.graph.matmul\"(%x, %g) {transpose_a = true} : (tensor<1024x256xf32>, "
+                     "tensor<1024x256xf32>) -> tensor<256x256xf32, {shard = [\"*\", \"*\"]}>\n",
+                     "%y", "tensor<256x256xf32>", ""};
+  tsr_graph *g = graph_of(&p);
+  tsr_mesh *m = rig_mesh(&rig, "dp=4", 1);
+  tsr_dist_program *x;
+  char have[512];
+  assert_null(tsr_dist_program_compile(m, g, NULL, &x));
+  list_collectives(x, have, sizeof have);
+  assert_string_equal(have, "reduce_scatter[dp] all_gather[dp]");
+  tsr_dist_program_destroy(&x);
+  tsr_mesh_destroy(&m);
+  tsr_graph_destroy(&g);
 }
 
 static void collectives_are_the_cheapest(void **state) {
@@ -467,6 +486,7 @@ static void checklist_finds_what_is_not_sharded_and_not_overlapped(void **state)
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(collectives_are_the_cheapest),
+      cmocka_unit_test(large_sums_are_scattered_and_gathered),
       cmocka_unit_test(results_are_those_of_one_device),
       cmocka_unit_test(deterministic_results_have_the_bits_of_one_device),
       cmocka_unit_test(unlike_devices_make_one_mesh),
