@@ -3,7 +3,11 @@
  * unpacked side by side, four bytes of k of each in turns, so that a lane's sums are a row's; then each of them meets
  * four rows of x. Signed operands of vpmaddubsw are x's; blocks with negative integers (q8_0, iq4_nl) take the first
  * way, with their signs moved to x. */
+#if defined(__x86_64__)
 #include "internal.h"
+
+#define CPUK_SUFFIX avx2
+#include "vec_avx2.h"
 
 #include <immintrin.h>
 #include <string.h>
@@ -34,8 +38,7 @@ static inline __m128 halves_to_floats(const unsigned char *p, const int n) {
   return _mm_cvtph_ps(_mm_cvtsi32_si128((int)u));
 }
 
-static inline __attribute__((always_inline)) run8 read_run(const block_format *f, const unsigned char *b, int i,
-                                                           const read_kind kind) {
+VINL run8 read_run(const block_format *f, const unsigned char *b, int i, const read_kind kind) {
   run8 r = {.second = 0};
   block_run any;
   switch (kind) {
@@ -69,8 +72,8 @@ static inline float sum8(__m256 v) {
 
 /* A run of blocks by one of x: eight sums, and in lanes 1 and 2 of `offsets` what the offsets add. x's scale and sums
  * lie before its integers, of which the load has some too. */
-static inline __attribute__((always_inline)) void add_run(const run8 *w, const block_q8 *x, const bool negative,
-                                                          const bool halves, __m256 *acc, __m128 *offsets) {
+VINL void add_run(const run8 *w, const block_q8 *x, const bool negative, const bool halves, __m256 *acc,
+                  __m128 *offsets) {
   const __m256i q = _mm256_loadu_si256((const __m256i *)x->q);
   const __m256i products = negative ? _mm256_maddubs_epi16(_mm256_sign_epi8(w->q, w->q), _mm256_sign_epi8(q, w->q))
                                     : _mm256_maddubs_epi16(w->q, q);
@@ -84,26 +87,32 @@ static inline __attribute__((always_inline)) void add_run(const run8 *w, const b
 }
 
 /* One row of blocks by n <= FEW rows of x, two runs at a time. */
-static inline __attribute__((always_inline)) void one_row(const block_product *p, const unsigned char *w, int64_t first,
-                                                          const int n, const read_kind kind, float *y) {
+VINL void one_row(const block_product *p, const unsigned char *w, int64_t first, const int n, const read_kind kind,
+                  float *y) {
   const int64_t runs = p->k / BLOCK_RUN, per_block = kind == READ_ANY ? p->format->elements / BLOCK_RUN : 1;
   const size_t bytes = kind == READ_Q4_0 ? 18 : kind == READ_Q4_1 ? 20 : kind == READ_Q8_0 ? 34 : p->format->bytes;
   const bool negative = kind == READ_Q8_0 || (kind == READ_ANY && p->format->negative), halves = kind == READ_ANY;
   __m256 acc[2][FEW];
   __m128 offsets[FEW];
+  CPUK_UNROLL
   for (int i = 0; i < n; i++) acc[0][i] = acc[1][i] = _mm256_setzero_ps(), offsets[i] = _mm_setzero_ps();
   int64_t r = 0;
-  for (; r + 2 <= runs; r += 2)
+  for (; r + 2 <= runs; r += 2) {
+    CPUK_UNROLL
     for (int u = 0; u < 2; u++) {
       const int64_t at = r + u;
       const run8 v = read_run(p->format, w + (size_t)(at / per_block) * bytes, (int)(at % per_block), kind);
+      CPUK_UNROLL
       for (int i = 0; i < n; i++)
         add_run(&v, p->q + (first + i) * runs + at, negative, halves, &acc[u][i], &offsets[i]);
     }
+  }
   if (r < runs) {
     const run8 v = read_run(p->format, w + (size_t)(r / per_block) * bytes, (int)(r % per_block), kind);
+    CPUK_UNROLL
     for (int i = 0; i < n; i++) add_run(&v, p->q + (first + i) * runs + r, negative, halves, &acc[0][i], &offsets[i]);
   }
+  CPUK_UNROLL
   for (int i = 0; i < n; i++) {
     float terms[4];
     _mm_storeu_ps(terms, offsets[i]);
@@ -230,9 +239,10 @@ static inline __m256i four_bytes(const int8_t *p) {
 }
 
 /* The sums of 16 elements from vector j on; sums of 16 bits hold two products of 6 bits, four of 5, eight of 4. */
-static inline __m256i half_run(const side_by_side *w, int64_t run, int j, const block_q8 *x, bool small) {
+VINL __m256i half_run(const side_by_side *w, int64_t run, int j, const block_q8 *x, bool small) {
   const __m256i ones = _mm256_set1_epi16(1);
   __m256i s[2];
+  CPUK_UNROLL
   for (int i = 0; i < 2; i++) {
     const __m256i a = _mm256_load_si256((const __m256i *)w->q[run][j + 2 * i]);
     const __m256i b = _mm256_load_si256((const __m256i *)w->q[run][j + 2 * i + 1]);
@@ -244,14 +254,15 @@ static inline __m256i half_run(const side_by_side *w, int64_t run, int j, const 
 }
 
 /* Of 4 bits and one scale: all 32 elements in sums of 16 bits. */
-static inline __m256 simple_run(const side_by_side *w, int64_t run, const block_q8 *x, __m256 acc) {
+VINL __m256 simple_run(const side_by_side *w, int64_t run, const block_q8 *x, __m256 acc) {
   const __m256i sums = _mm256_add_epi16(half_run(w, run, 0, x, true), half_run(w, run, 4, x, true));
   const __m256 s = _mm256_cvtepi32_ps(_mm256_madd_epi16(sums, _mm256_set1_epi16(1)));
   acc = _mm256_fmadd_ps(s, _mm256_mul_ps(_mm256_load_ps(w->scale[run][0]), _mm256_set1_ps(x->scale)), acc);
   return _mm256_fmadd_ps(_mm256_load_ps(w->offset[run][0]), _mm256_set1_ps(x->sum[0] + x->sum[1]), acc);
 }
 
-static inline __m256 general_run(const side_by_side *w, int64_t run, const block_q8 *x, __m256 acc) {
+VINL __m256 general_run(const side_by_side *w, int64_t run, const block_q8 *x, __m256 acc) {
+  CPUK_UNROLL
   for (int h = 0; h < 2; h++) {
     const __m256 s = _mm256_cvtepi32_ps(half_run(w, run, 4 * h, x, false));
     acc = _mm256_fmadd_ps(s, _mm256_mul_ps(_mm256_load_ps(w->scale[run][h]), _mm256_set1_ps(x->scale)), acc);
@@ -261,18 +272,21 @@ static inline __m256 general_run(const side_by_side *w, int64_t run, const block
 }
 
 /* n <= COLUMNS rows of x from `first` on by the eight rows, added to y where this isn't the first part of k. */
-static inline __attribute__((always_inline)) void columns(const block_product *p, const side_by_side *w, int64_t part,
-                                                          int64_t runs, int64_t first, const int n, const bool simple,
-                                                          float *y) {
+VINL void columns(const block_product *p, const side_by_side *w, int64_t part, int64_t runs, int64_t first,
+                  const int n, const bool simple, float *y) {
   __m256 acc[COLUMNS];
   const block_q8 *x[COLUMNS];
+  CPUK_UNROLL
   for (int i = 0; i < n; i++) {
     acc[i] = part ? _mm256_loadu_ps(y + i * p->ldy) : _mm256_setzero_ps();
     x[i] = p->q + (first + i) * (p->k / BLOCK_RUN) + part;
   }
-  for (int64_t r = 0; r < runs; r++)
+  for (int64_t r = 0; r < runs; r++) {
+    CPUK_UNROLL
     for (int i = 0; i < n; i++)
       acc[i] = simple ? simple_run(w, r, x[i] + r, acc[i]) : general_run(w, r, x[i] + r, acc[i]);
+  }
+  CPUK_UNROLL
   for (int i = 0; i < n; i++) _mm256_storeu_ps(y + i * p->ldy, acc[i]);
 }
 
@@ -331,3 +345,4 @@ bool cpuk_block_product_avx2(const block_product *p) {
   row_by_row(p, row, p->rows);
   return true;
 }
+#endif
