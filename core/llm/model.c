@@ -73,6 +73,10 @@ void llm_model_close(llm_model **model) {
 }
 
 const tokenizer *llm_model_tokenizer(const llm_model *m) { return m->t; }
+const char *llm_model_chat_template(const llm_model *m) {
+  const weights_meta *t = weights_get_meta(m->w, "tokenizer.chat_template");
+  return t && t->kind == WEIGHTS_STRING ? t->v.s : NULL;
+}
 int32_t llm_model_vocab(const llm_model *m) { return (int32_t)m->p.vocab; }
 
 /* ---- weights ----------------------------------------------------------------------------------------------------- */

@@ -12,6 +12,8 @@ TSR_MUST_USE tsr_status llm_model_open(tsr_context *ctx, tsr_device *dev, const 
 void llm_model_close(llm_model **m);
 const tokenizer *llm_model_tokenizer(const llm_model *m);
 int32_t llm_model_vocab(const llm_model *m);
+/* tokenizer.chat_template; NULL: the file has none. */
+const char *llm_model_chat_template(const llm_model *m);
 
 /* Begins a text that will have at most so many tokens: memory for its keys and values. TSR_INVALID_ARGUMENT above the
  * model's context. */

@@ -118,7 +118,7 @@ void tokenizer_destroy(tokenizer **t) {
 tsr_status tokenizer_encode(const tokenizer *t, const char *text, size_t n, token_list *out) {
   bool first = true;
   size_t from = 0;
-  if (t->adds_bos && t->bos >= 0 && !token_list_add(out, t->bos)) return st_oom();
+  if (tokenizer_adds_bos(t) && !token_list_add(out, t->bos)) return st_oom();
   for (size_t i = 0; i < n;) {
     const int32_t id = special_at(t, text + i, n - i);
     if (id < 0) {
@@ -153,5 +153,6 @@ bool tokenizer_is_end(const tokenizer *t, int32_t id) {
   return false;
 }
 
+bool tokenizer_adds_bos(const tokenizer *t) { return t->adds_bos && t->bos >= 0; }
 const char *tokenizer_bos_text(const tokenizer *t) { return t->bos_text; }
 const char *tokenizer_eos_text(const tokenizer *t) { return t->eos_text; }

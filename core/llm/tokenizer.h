@@ -20,6 +20,8 @@ void tokenizer_decode(const tokenizer *t, int32_t id, strb *out);
 int32_t tokenizer_count(const tokenizer *t);
 /* Whether a model that gives this token has come to its end. */
 bool tokenizer_is_end(const tokenizer *t, int32_t id);
+/* Whether tokenizer_encode puts the beginning-of-text token before a text. */
+bool tokenizer_adds_bos(const tokenizer *t);
 /* The texts of the beginning and end tokens, which chat templates name; "" where there is none. */
 const char *tokenizer_bos_text(const tokenizer *t);
 const char *tokenizer_eos_text(const tokenizer *t);

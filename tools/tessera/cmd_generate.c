@@ -5,15 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/llm/chat.h"
 #include "core/llm/generate.h"
 #include "tools/tessera/cli.h"
 
 enum { DEFAULT_TOKENS = 128, MOST_TOKENS = 1 << 24 };
 
 typedef struct generate_args {
-  const char *file, *prompt, *device, *temperature;
+  const char *file, *prompt, *system, *device, *temperature;
   long tokens, seed;
-  bool json;
+  bool json, chat;
 } generate_args;
 
 static void stream(void *user, const char *p, size_t n) {
@@ -42,10 +43,13 @@ static int parse(int argc, char **argv, generate_args *a, double *temperature) {
                             {.name = "--device", .text = &a->device},
                             {.name = "--temperature", .text = &a->temperature},
                             {.name = "--seed", .number = &a->seed},
+                            {.name = "--chat", .flag = &a->chat},
+                            {.name = "--system", .text = &a->system},
                             {.name = "--json", .flag = &a->json}};
   if (!cli_options("generate", &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
   if (argc != 2) return cli_usage("generate", "needs one FILE.gguf");
   if (!a->prompt) return cli_usage("generate", "needs --prompt TEXT");
+  if (a->system && !a->chat) return cli_usage("generate", "--system goes with --chat");
   if (a->tokens < 0 || a->tokens > MOST_TOKENS)
     return cli_usage("generate", "--tokens is 0 to %d, not %ld", MOST_TOKENS, a->tokens);
   char *end = NULL;
@@ -54,6 +58,28 @@ static int parse(int argc, char **argv, generate_args *a, double *temperature) {
     return cli_usage("generate", "--temperature is a number from 0 to 1000, not \"%s\"", a->temperature);
   a->file = argv[1];
   return EXIT_OK;
+}
+
+/* The prompt in the model's chat template, in `out`. */
+static tsr_status in_template(const generate_args *a, const llm_model *m, strb *out) {
+  const tokenizer *t = llm_model_tokenizer(m);
+  const chat_message messages[2] = {{"system", a->system}, {"user", a->prompt}};
+  const chat_request q = {.template_text = llm_model_chat_template(m),
+                          .messages = messages + !a->system,
+                          .n = 1 + (a->system != NULL),
+                          .bos = tokenizer_bos_text(t),
+                          .eos = tokenizer_eos_text(t),
+                          .file = a->file};
+  if (!q.template_text)
+    return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("generate", NULL, NULL),
+                   "%s: the file has no chat template; without --chat the prompt is continued as it stands", a->file);
+  TSR_TRY(chat_render(&q, out));
+  const size_t n = strlen(q.bos);
+  if (n && tokenizer_adds_bos(t) && out->n >= n && !memcmp(strb_text(out), q.bos, n)) { /* not twice */
+    memmove(out->p, out->p + n, out->n - n + 1);
+    out->n -= n;
+  }
+  return NULL;
 }
 
 int cmd_generate(int argc, char **argv) {
@@ -65,19 +91,27 @@ int cmd_generate(int argc, char **argv) {
   tsr_device *dev = NULL;
   llm_model *m = NULL;
   llm_result r = {.n_prompt = 0};
-  const llm_request q = {.prompt = a.prompt,
-                         .prompt_bytes = strlen(a.prompt),
-                         .tokens = a.tokens,
-                         .temperature = temperature,
-                         .seed = (uint64_t)a.seed,
-                         .text = a.json ? NULL : stream};
+  strb text;
+  strb_init(&text, NULL);
+  llm_request q = {.prompt = a.prompt,
+                   .prompt_bytes = strlen(a.prompt),
+                   .tokens = a.tokens,
+                   .temperature = temperature,
+                   .seed = (uint64_t)a.seed,
+                   .text = a.json ? NULL : stream};
   tsr_status st = cli_context(&ctx);
   if (!st) st = tsr_device_open(ctx, a.device, &dev);
   if (!st) st = llm_model_open(ctx, dev, a.file, &m);
+  if (!st && a.chat) {
+    st = in_template(&a, m, &text);
+    q.prompt = strb_text(&text);
+    q.prompt_bytes = text.n;
+  }
   if (!st) st = llm_generate(m, &q, &r);
   if (!st && a.json) print_json(&a, &r);
   else if (!st) printf("\n");
   llm_result_clear(&r);
+  strb_clear(&text);
   llm_model_close(&m);
   tsr_device_close(&dev);
   tsr_context_destroy(&ctx);
