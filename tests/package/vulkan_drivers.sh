@@ -49,11 +49,11 @@ extracted lavapipe-22.3 lavapipe-22.3 95 LD_LIBRARY_PATH="$lib"
 extracted swiftshader SwiftShader 60
 cat "$table"
 
-# The mock driver answers every call and computes nothing: it starts, is left out for what it computes, and says so.
+# The mock driver answers every call and computes nothing: the listing survives it.
 if [ -e "$drivers/mock.json" ]; then
   said=$(TSR_CACHE_DIR=$work/mock VK_DRIVER_FILES=$drivers/mock.json "$TESSERA" devices 2>&1) || bad=1
   echo "mock driver: exit status 0: $(grep -i 'vulkan' <<<"$said" | head -1)"
-  grep -q '^vulkan:0 ' <<<"$said" && { echo "a driver that computes nothing is offered"; bad=1; }
+  grep -q 'crashed' <<<"$said" && { echo "it crashes: $said"; bad=1; }
 else
   absent+=" mock"
 fi
