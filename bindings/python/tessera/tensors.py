@@ -81,8 +81,8 @@ class Tensor(Operators):
         return shown.__array_interface__
 
     def __array__(self, dtype=None, copy=None):
-        import numpy
         self._concrete("a tensor's memory")
+        import numpy
         if not dtypes.ROWS[self.dtype][2]:
             return self._ml_array(numpy, dtype)
         made = numpy.asarray(_Shown(self.view()))
