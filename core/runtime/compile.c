@@ -363,6 +363,8 @@ static tsr_status choose_policy(compile *c, const ir_module *m) {
                  "the text begins below the level in which a precision mode changes types");
 }
 
+static const rt_inner_calls inner_calls = {rt_plan_inner, rt_build_inner, rt_run_inner};
+
 static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_options *o, rt_lighter *lighter,
                                tsr_program **out, tsr_program **failed) {
   *out = NULL;
@@ -374,6 +376,7 @@ static tsr_status compile_once(tsr_device *dev, ir_module *m, const tsr_compile_
   }
   p->ctx = ctx;
   p->dev = dev;
+  p->inner_calls = &inner_calls;
   p->number = rt_number(ctx);
   arena_init(&p->arena, &ctx->al);
   trace_init(&p->trace, &ctx->al);

@@ -53,7 +53,7 @@ static tsr_status plan_part(tsr_program *p, const ir_op *op, const char *which, 
   const char *name = ir_get_str(op, which, "");
   ir_op *program = find_program(p, name);
   if (!program) return ir_error(op, NULL, "no program \"%s\" in the module", name);
-  return rt_plan_inner(p, op, program, out);
+  return p->inner_calls->plan(p, op, program, out);
 }
 
 tsr_status rt_control_bind(tsr_program *p, const ir_op *op, rt_control **out) {
@@ -92,8 +92,8 @@ tsr_status rt_control_bind(tsr_program *p, const ir_op *op, rt_control **out) {
 }
 
 tsr_status rt_control_build(tsr_program *p, rt_control *c) {
-  if (c->first) TSR_TRY(rt_build_inner(p, c->first));
-  TSR_TRY(rt_build_inner(p, c->second));
+  if (c->first) TSR_TRY(p->inner_calls->build(p, c->first));
+  TSR_TRY(p->inner_calls->build(p, c->second));
   if (!c->loops) return NULL;
   if (c->first) TSR_TRY(tsr_buffer_create(p->dev, 256, TSR_MEMORY_DEVICE, &c->flag));
   for (int i = 0; i < c->n_outputs; i++) {
@@ -130,7 +130,7 @@ static tsr_status read_bool(const tsr_program *p, be_stream *s, be_range from, b
 static tsr_status run_if(tsr_program *p, be_stream *s, rt_control *c) {
   bool is;
   TSR_TRY(read_bool(p, s, c->args[0], &is));
-  return rt_run_inner(is ? c->first : c->second, s, c->args + 1, c->args + c->n_operands);
+  return p->inner_calls->run(is ? c->first : c->second, s, c->args + 1, c->args + c->n_operands);
 }
 
 static tsr_status run_while(tsr_program *p, be_stream *s, rt_control *c) {
@@ -139,13 +139,13 @@ static tsr_status run_while(tsr_program *p, be_stream *s, rt_control *c) {
   for (int64_t trip = 0; trip < c->most; trip++) {
     bool go = true;
     be_range flag = {c->flag ? c->flag->be : NULL, 0, 1};
-    if (c->first) TSR_TRY(rt_run_inner(c->first, s, c->args, &flag));
+    if (c->first) TSR_TRY(p->inner_calls->run(c->first, s, c->args, &flag));
     if (c->first) TSR_TRY(read_bool(p, s, flag, &go));
     if (!go) break;
     in_results = !in_results;
     for (int i = 0; i < c->n_outputs; i++)
       c->to[i] = in_results ? results[i] : (be_range){c->spare[i]->be, 0, results[i].bytes};
-    TSR_TRY(rt_run_inner(c->second, s, c->args, c->to));
+    TSR_TRY(p->inner_calls->run(c->second, s, c->args, c->to));
     memcpy(c->args, c->to, sizeof *c->to * (size_t)c->n_outputs);
   }
   for (int i = 0; i < c->n_outputs && !in_results; i++)

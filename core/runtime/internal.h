@@ -168,6 +168,7 @@ struct tsr_program {
   tsr_kernel_info *kernels;
   struct rt_spare *spare; /* fallback.h: of a program with tuned kernels */
   tsr_program *retired;   /* what this one fell back from */
+  const struct rt_inner_calls *inner_calls;
   tsr_program *inner, *next_inner; /* those that its control flow runs, a list; they share levels, code and module */
   const ir_op *program;   /* of Target IR */
   const tsr_program *outer; /* of an inner one */
@@ -248,6 +249,12 @@ tsr_status rt_plan_inner(tsr_program *p, const ir_op *op, ir_op *program, tsr_pr
 tsr_status rt_build_inner(tsr_program *p, tsr_program *inner);
 /* Runs it behind what the stream has; ranges are aligned as kernels need them. */
 tsr_status rt_run_inner(tsr_program *p, be_stream *s, const be_range *in, const be_range *out);
+/* These three, as the steps of a program call them. */
+typedef struct rt_inner_calls {
+  tsr_status (*plan)(tsr_program *p, const ir_op *op, ir_op *program, tsr_program **out);
+  tsr_status (*build)(tsr_program *p, tsr_program *inner);
+  tsr_status (*run)(tsr_program *p, be_stream *s, const be_range *in, const be_range *out);
+} rt_inner_calls;
 /* Of a kernel about which nothing is known. */
 static inline tsr_kernel_info rt_kernel_unknown(void) {
   return (tsr_kernel_info){.name = "",

@@ -454,6 +454,7 @@ tsr_status rt_plan_inner(tsr_program *p, const ir_op *op, ir_op *program, tsr_pr
   tsr_program *x = *out = al_new(&p->ctx->al, tsr_program);
   if (!x) return st_oom();
   x->ctx = p->ctx, x->dev = p->dev, x->policy = p->policy, x->desc = p->desc, x->outer = p;
+  x->inner_calls = p->inner_calls;
   x->number = rt_number(p->ctx);
   memcpy(x->levels, p->levels, sizeof x->levels);
   arena_init(&x->arena, &p->ctx->al);
