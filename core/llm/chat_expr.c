@@ -13,7 +13,9 @@ static chat_value text_value(const char *p, size_t n) {
 
 static chat_value int_value(int64_t i) { return (chat_value){.kind = CHAT_INT, .i = i}; }
 
-static bool is_word(const char *name, size_t n, const char *word) { return strlen(word) == n && !memcmp(name, word, n); }
+static bool is_word(const char *name, size_t n, const char *word) {
+  return strlen(word) == n && !memcmp(name, word, n);
+}
 
 /* ---- texts ------------------------------------------------------------------------------------------------------- */
 

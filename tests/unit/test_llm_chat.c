@@ -41,14 +41,17 @@ static void templates_of_models_give_their_texts(void **state) {
   gives("{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\n"
         "You are helpful<|im_end|>\n' }}{% endif %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + "
         "'<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}",
-        1, 1, "<|im_start|>system\nYou are helpful<|im_end|>\n<|im_start|>user\n Hi! <|im_end|>\n<|im_start|>assistant\n");
-  gives("{{- bos_token }}\n{%- if not date_string is defined %}\n    {%- set date_string = \"26 Jul\" %}\n{%- endif %}\n"
+        1, 1, "<|im_start|>system\nYou are helpful<|im_end|>\n<|im_start|>user\n Hi! "
+        "<|im_end|>\n<|im_start|>assistant\n");
+  gives("{{- bos_token }}\n{%- if not date_string is defined %}\n    {%- set date_string = \"26 Jul\" "
+  "%}\n{%- endif %}\n"
         "{%- if messages[0]['role'] == 'system' %}\n    {%- set system_message = messages[0]['content']|trim %}\n"
         "    {%- set messages = messages[1:] %}\n{%- else %}\n    {%- set system_message = \"\" %}\n{%- endif %}\n"
         "{{- \"<|h|>\" + date_string + \"\\n\" + system_message }}\n{%- for message in messages %}\n"
         "    {%- if not (message.role == 'ipython' or 'tool_calls' in message) %}\n"
         "        {{- '<|' + message['role'] + '|>' + message['content'] | trim + '<|e|>' }}\n"
-        "    {%- elif message.tool_calls|length != 1 %}\n        {{- frobnicate(1) }}\n    {%- endif %}\n{%- endfor %}\n"
+        "    {%- elif message.tool_calls|length != 1 %}\n        {{- frobnicate(1) }}\n    {%- endif "
+        "%}\n{%- endfor %}\n"
         "{%- if add_generation_prompt %}\n    {{- '<|a|>' }}\n{%- endif %}\n",
         0, 4, "<s><|h|>26 Jul\nBe brief.<|user|>Hi!<|e|><|assistant|>Hello.<|e|><|user|>1+1?<|e|><|a|>");
   gives("{{ bos_token }}{% for message in messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}"
@@ -57,15 +60,18 @@ static void templates_of_models_give_their_texts(void **state) {
         "{% endif %}{% endfor %}",
         1, 3, "<s>[INST] Hi! [/INST]Hello.</s>[INST] 1+1? [/INST]");
   gives("{% set ns = namespace(found=false, n=2) %}\n{% for m in messages %}\n  {% if m.role == 'system' %}\n"
-        "    {% set ns.found = true %}\n  {% endif %}\n{% endfor %}\n{{ 'yes' if ns.found else 'no' }} {{ ns.n * 3 - 1 }}",
+        "    {% set ns.found = true %}\n  {% endif %}\n{% endfor %}\n{{ 'yes' if ns.found else 'no' }} {{ "
+        "ns.n * 3 - 1 }}",
         0, 4, "yes 5");
 }
 
 static void expressions_are_computed(void **state) {
   (void)state;
-  gives("{# a note #}{{ messages | length }} {{ messages[-1].content }} {{ 'a' in 'cat' }} {{ 'x' not in 'cat' }}", 0, 4,
+  gives("{# a note #}{{ messages | length }} {{ messages[-1].content }} {{ 'a' in 'cat' }} {{ 'x' not in "
+  "'cat' }}", 0, 4,
         "4 1+1? True True");
-  gives("{{ x is defined or none is none }} {{ not true and false }} {{ 'ab'.startswith('a') }} {{ 'A' | lower ~ 1 }}", 0,
+  gives("{{ x is defined or none is none }} {{ not true and false }} {{ 'ab'.startswith('a') }} {{ 'A' | "
+  "lower ~ 1 }}", 0,
         4, "True False True a1");
   gives("{{ ('a\\'b' | tojson) + \"\\\"\" }}{{ undefined_one }}{{ y | default('d') }}", 0, 4, "\"a'b\"\"d");
   gives("{% for m in messages[1:3] -%}\n {{ loop.index }}{% if not loop.last %}, {% endif %}\n{%- endfor %}", 0, 4,
@@ -93,8 +99,10 @@ static void what_is_not_read_is_refused(void **state) {
 
 static void any_cut_of_a_template_ends(void **state) {
   (void)state;
-  static const char whole[] = "{% set ns = namespace(a=1) %}{% for m in messages[0:] %}{% if m['role'] == \"user\" and not "
-                              "loop.last -%} {{ m.content | trim + 'x' }}{% elif 'a' in m %}{# n #}{% else %}b{% endif %}"
+  static const char whole[] = "{% set ns = namespace(a=1) %}{% for m in messages[0:] %}{% if m['role'] == "
+  "\"user\" and not "
+                              "loop.last -%} {{ m.content | trim + 'x' }}{% elif 'a' in m %}{# n #}{% else "
+                              "%}b{% endif %}"
                               "{% endfor %}{{ ns.a }}";
   for (size_t cut = 0; cut < sizeof whole; cut++) {
     char part[sizeof whole];

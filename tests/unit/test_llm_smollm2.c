@@ -3,7 +3,7 @@
  * AVX2) makes of texts and prompts: the same tokens of every text; of each prompt's 32 tokens, given one after the
  * other, each is the likeliest here too, or as likely within what rounding to 8 bits does. Where it isn't the likeliest
  * that is printed.
- *   TSR_TEST_SMOLLM2: the file. Without it: ~/.cache/tessera/SmolLM2-135M-Instruct.Q4_1.gguf. Exit 77: there is none. */
+ *   TSR_TEST_SMOLLM2: the file. Without it: ~/.cache/tessera/SmolLM2-135M-Instruct.Q4_1.gguf. Exit 77: none. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,8 @@ static const struct {
     {"for(int i=0;i<10;i++){\n\tx+=i;\n}\n",
      {1710, 24, 591, 2056, 45,  32,  43,  89,    44, 33, 32, 43,
       89,   11444, 25, 107, 198, 197, 104, 32657, 89, 43, 198, 109, 198}},
-    {"\xc3\xa9migr\xc3\xa9 na\xc3\xafve \xc3\x9cn\xc3\xaf" "c\xc3\xb6" "d\xc3\xa9 \xd9\xa1\xd9\xa2\xd9\xa3 \xc2\xbd \xc2\xb2",
+    {"\xc3\xa9migr\xc3\xa9 na\xc3\xafve \xc3\x9cn\xc3\xaf" "c\xc3\xb6" "d\xc3\xa9 "
+     "\xd9\xa1\xd9\xa2\xd9\xa3 \xc2\xbd \xc2\xb2",
      {2756, 22757, 27968, 15486, 46494, 5549, 246, 94,  25972, 83,  7466,  84,
       2756, 216,   164,   111,   164,   112,  164, 113, 216,   16738, 216, 19133}},
     {"\xf0\x9f\x98\x80\xf0\x9f\x8e\x89 emoji \xe2\x80\x8d zwj",
