@@ -219,6 +219,14 @@ static void graphs(void **state) {
   const tsr_import_desc no_inputs = {.data = text_ok, .bytes = sizeof text_ok - 1, .n_inputs = 1};
   BAD_OUT(x, tsr_graph_import(ctx, &no_inputs, &x));
   BAD(tsr_graph_import(ctx, &model, NULL));
+  BAD(tsr_graph_if(NULL, 1, g, g, NULL, 0, &v));
+  BAD(tsr_graph_if(g, 1, NULL, g, NULL, 0, &v));
+  BAD(tsr_graph_if(g, 1, g, g, NULL, -1, &v));
+  BAD(tsr_graph_if(g, 1, g, g, NULL, 0, NULL));
+  BAD(tsr_graph_while(NULL, g, g, NULL, 0, 0, 1, &v));
+  BAD(tsr_graph_while(g, g, NULL, NULL, 0, 0, 1, &v));
+  BAD(tsr_graph_while(g, g, g, NULL, INT32_MAX, 0, 1, &v));
+  BAD(tsr_graph_while(g, g, g, NULL, 1, 2, 1, &v));
   try("tsr_graph_destroy("), tsr_graph_destroy(NULL), x = NULL, tsr_graph_destroy(&x);
   BAD_OUT(v, tsr_graph_input(NULL, "x", TSR_F32, s, &v));
   BAD(tsr_graph_input(g, "x", TSR_F32, s, NULL));
