@@ -47,7 +47,8 @@ static uint32_t e_splat_const(emitter *e, uint32_t elem_type, uint32_t scalar, i
 uint32_t e_const_int(emitter *e, int bits, int64_t v, int n) {
   uint32_t t = e_int(e, bits), c;
   if (bits == 64) c = CONST(&e->s, OpConstant, t, (uint32_t)(uint64_t)v, (uint32_t)((uint64_t)v >> 32));
-  else c = CONST(&e->s, OpConstant, t, t == e_int(e, 32) ? (uint32_t)v : (uint32_t)v & ((1u << bits) - 1));
+  else if (bits == 32 || t == e_int(e, 32)) c = CONST(&e->s, OpConstant, t, (uint32_t)v); /* and of narrower ones */
+  else c = CONST(&e->s, OpConstant, t, (uint32_t)v & ((1u << bits) - 1));
   return e_splat_const(e, t, c, n);
 }
 
