@@ -69,7 +69,7 @@ const ir_type *ir_type_scalar(ir_module *m, tsr_dtype t) {
 const ir_type *ir_type_shaped(ir_module *m, ir_type_kind kind, tsr_dtype t, int rank, const int64_t *dims) {
   assert(rank <= TSR_MAX_RANK);
   ir_type x = {.kind = kind, .dtype = t, .rank = rank};
-  memcpy(x.dims, dims, sizeof *dims * (size_t)rank);
+  if (rank) memcpy(x.dims, dims, sizeof *dims * (size_t)rank);
   return ir_type_get(m, &x);
 }
 
