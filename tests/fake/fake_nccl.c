@@ -332,11 +332,8 @@ int ncclGroupEnd(void) {
 }
 
 static int put(comm *c, call x) {
-  if (fake_nccl_fail) {
-    int rc = fake_nccl_fail;
-    fake_nccl_fail = 0;
-    return rc;
-  }
+  int rc = __atomic_exchange_n(&fake_nccl_fail, 0, __ATOMIC_SEQ_CST); /* of the ranks' threads, one fails */
+  if (rc) return rc;
   if (!depth || !size_of(x.type) || x.op < 0 || x.op > 4 || x.peer < 0 || x.peer >= c->w->n || n_group == 64)
     return INVALID_ARGUMENT;
   call *own = malloc(sizeof *own), **last = &group;

@@ -136,9 +136,11 @@ static graph_num *element(graph_evaluator *e, graph_slot *s, int64_t i) {
 graph_num graph_read(graph_evaluator *e, ir_value *v, int64_t i) {
   graph_slot *s = v->data;
   v = s->value; /* of the function that is evaluated */
-  if (s->input)
-    return (graph_num){dtype_load(v->type->dtype, s->input, (size_t)i), 0, 0,
-                       v->type->dtype == TSR_I64 ? ((const int64_t *)s->input)[i] : 0};
+  if (s->input) { /* in a file, perhaps, and then not aligned */
+    int64_t whole = 0;
+    if (v->type->dtype == TSR_I64) memcpy(&whole, (const char *)s->input + (size_t)i * sizeof whole, sizeof whole);
+    return (graph_num){dtype_load(v->type->dtype, s->input, (size_t)i), 0, 0, whole};
+  }
   graph_num *x = e->st ? NULL : element(e, s, i);
   if (!x) return (graph_num){0, 0, 0};
   if (x->e >= 0) return *x;
