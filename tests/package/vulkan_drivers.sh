@@ -42,7 +42,12 @@ extracted() {  # name of its file, name, least, environment...
 }
 
 printf '%-22s %6s %7s %6s %8s\n' driver passed refused failed messages >"$table"
-for width in 128 256 512; do run "lavapipe-$width-bit" 95 LP_NATIVE_VECTOR_WIDTH=$width; done
+widths="128 256 512"
+if ! grep -q avx512f /proc/cpuinfo 2>/dev/null; then
+  widths="128 256" # LLVM's code for wider vectors than the processor's overruns the driver's stack
+  printf '%-22s %s\n' lavapipe-512-bit "left out: the processor has no vectors of 512 bits" >>"$table"
+fi
+for width in $widths; do run "lavapipe-$width-bit" 95 LP_NATIVE_VECTOR_WIDTH=$width; done
 run lavapipe-as-the-floor 60 TSR_VK_HIDE="$floor"
 lib=$(find "$drivers/lavapipe-22.3" -name 'libLLVM-15*' -printf '%h' -quit 2>/dev/null)
 extracted lavapipe-22.3 lavapipe-22.3 95 LD_LIBRARY_PATH="$lib"
