@@ -352,6 +352,12 @@ static void widen_subgroup(vk_features *f, tsr_caps *c) {
   f->coopmat = f->nv2 = f->subgroup_size_control = f->full_subgroups = false;
 }
 
+/* lavapipe 26.1 overruns its own stack where it compiles shuffles of f64 for vectors of 512 bits. */
+static void spare_llvmpipe(const vk_all_properties *q, tsr_caps *c) {
+  if (q->v12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE && c->subgroup > 8)
+    c->subgroup_shuffle = c->subgroup_arithmetic = false;
+}
+
 static void hex(char *out, const uint8_t *b, int n) {
   for (int i = 0; i < n; i++) snprintf(out + 2 * i, 3, "%02x", b[i]);
 }
@@ -424,6 +430,7 @@ tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import
   vk_say_lacking(&have, &q, f->explicit_layout, info->fallbacks, sizeof info->fallbacks);
   fill_caps(in, p, &q, f, &info->caps);
   widen_subgroup(f, &info->caps);
+  spare_llvmpipe(&q, &info->caps);
   char why[128];
   if (f->coopmat && vk_may(&in->probe, &id, "matrices", why)) {
     matrices(in, p, f, &info->caps);

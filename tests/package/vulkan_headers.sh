@@ -11,8 +11,8 @@ mkdir "$dir/vulkan"
 # A section begins with the comment "// VK_..."; one goes that declares what vk_newer.h has of its own, or that is built
 # upon it.
 newer='VkComponentTypeKHR|VkScopeKHR|VkLayerSetting|VkCooperativeMatrix|VkPhysicalDeviceCooperativeMatrix'
-newer+='|VkPhysicalDeviceShader(Bfloat16|Float8)'
-numbers='COOPERATIVE_MATRIX_|FLEXIBLE_DIMENSIONS_|SHADER_BFLOAT16_|SHADER_FLOAT8_|LAYER_SETTINGS_'
+newer+='|VkPhysicalDeviceShader(Bfloat16|Float8|CoreBuiltins)'
+numbers='COOPERATIVE_MATRIX_|SHADER_CORE_BUILTINS_|FLEXIBLE_DIMENSIONS_|SHADER_BFLOAT16_|SHADER_FLOAT8_|LAYER_SETTINGS_'
 awk -v newer="$newer" \
   '/^\/\/ VK_/ { if (!cut) printf "%s", part; part = ""; cut = 0 }
    { part = part $0 "\n" } $0 ~ newer { cut = 1 }

@@ -297,6 +297,24 @@ static void shared_memory_too_large_refused(void **state) {
   assert_non_null(strstr(why, "99000 bytes of shared memory"));
 }
 
+/* Mesa 22.3 gets x < 13 wrong where x is an i32 made 64 bits wide: the comparison is one of i32. A number that the
+ * narrow type can't hold stays wide: its two words are seen. */
+static void compare_of_widened_is_narrow(void **state) {
+  static const char *const from[] = {"i32", "i16", "i8"};
+  tsr_caps caps = spirv_full_caps();
+  char line[400];
+  for (int i = 0; i < 3; i++)
+    for (int fits = 0; fits < 2; fits++)
+      for (int left = 0; left < 2; left++) {
+        snprintf(line, sizeof line,
+                 "%%w = \"tessera.target.cast\"(%%x0) : (%s) -> i64\n  %%c = \"tessera.target.const\"() {value = %s : "
+                 "i64} : () -> i64\n  %%r = \"tessera.target.compare\"(%s) {predicate = \"lt\"} : (i64, i64) -> i1",
+                 from[i], fits ? "13" : "3000000013", left ? "%c, %w" : "%w, %c");
+        kernel(from[i], "i1", 1, 1, line);
+        check("narrow", text, &caps, fits ? " 13\n" : " 3000000013 0\n");
+      }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(scalar_ops_every_type_valid),
@@ -308,6 +326,7 @@ int main(void) {
       cmocka_unit_test(many_arguments_valid),
       cmocka_unit_test(grid_beyond_limits_rebased_valid),
       cmocka_unit_test(shared_memory_too_large_refused),
+      cmocka_unit_test(compare_of_widened_is_narrow),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

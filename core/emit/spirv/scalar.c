@@ -153,6 +153,24 @@ uint32_t e_compare(emitter *e, int predicate, vt v, uint32_t a, uint32_t b) {
   return VAL(&e->s, is_float(v.t) ? rows[i].f : is_signed(v.t) ? rows[i].s : rows[i].u, bool_type(e, v.n), a, b);
 }
 
+/* x < c, where x is a signed integer s made wider and c a number that s can hold, is a comparison of s: no words of 64
+ * bits, and right on Mesa 22.3, whose own such step is not. One of a and b is the number. */
+static bool narrow_compare(emitter *e, const ir_op *op) {
+  const int i = e_value(e, op->operands[0])->is_const;
+  const ir_value *wide = op->operands[i];
+  const ir_op *cast = wide->def;
+  const sv *number = e_value(e, op->operands[!i]);
+  if (!number->is_const || !cast || cast->def->code != SC_CAST || e_parts(e, wide->type) != 1) return false;
+  const vt w = e_part(e, wide->type), s = e_part(e, cast->operands[0]->type);
+  if (is_float(w.t) || is_float(s.t) || s.t == TSR_BOOL || !is_signed(s.t) || !is_signed(w.t)) return false;
+  if (tsr_dtype_size(s.t) >= tsr_dtype_size(w.t) || compute_type(e, s.t) != s.t) return false;
+  if (dtype_wrap(s.t, number->c) != number->c) return false;
+  const uint32_t c = e_const(e, s.t, (double)number->c, s.n), x = e_value(e, cast->operands[0])->part[0];
+  const int predicate = scalar_predicate(ir_get_str(op, "predicate", "eq"));
+  e_define(e, op->results[0], (sv){.part = {e_compare(e, predicate, s, i ? c : x, i ? x : c)}});
+  return true;
+}
+
 /* Index arithmetic on known numbers; false when it isn't that. */
 static bool fold(emitter *e, const ir_op *op) {
   int64_t c[3] = {0};
@@ -257,6 +275,7 @@ static tsr_status check(emitter *e, const ir_op *op, vt v) {
 tsr_status e_scalar_op(emitter *e, const ir_op *op) {
   int code = op->def->code;
   if (fold(e, op) || simplify(e, op) || e_pair_op(e, op)) return NULL;
+  if (code == SC_COMPARE && narrow_compare(e, op)) return NULL;
   const ir_type *first = op->operands[code == SC_SELECT ? 1 : 0]->type;
   int n_parts = e_parts(e, first);
   vt v = e_part(e, first);

@@ -241,7 +241,8 @@ static void constant(emitter *e, const ir_op *op) {
     for (int p = 0; p < e_parts(e, t); p++) r.part[p] = e_const_int(e, 32, (int64_t)((uint64_t)c >> 32 * (p % 2)), v.n);
   } else if (a->kind == IR_A_INT && !dtype_is_float(v.t) && v.t != TSR_BOOL) {
     int bits = 8 * (int)tsr_dtype_size(v.t);
-    for (int p = 0; p < e_parts(e, t); p++) r.part[p] = e_const_int(e, bits, dtype_wrap(v.t, a->u.i), v.n);
+    r.is_const = true, r.c = dtype_wrap(v.t, a->u.i);
+    for (int p = 0; p < e_parts(e, t); p++) r.part[p] = e_const_int(e, bits, r.c, v.n);
   } else {
     for (int p = 0; p < e_parts(e, t); p++) r.part[p] = e_const(e, v.t, d, v.n);
   }
