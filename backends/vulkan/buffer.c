@@ -106,7 +106,7 @@ static uint64_t budget_left(const be_device *d, uint32_t heap) {
 /* Refused before the driver is asked: what would take memory from other programs, or fail later. */
 static tsr_status check_room(const be_device *d, const be_buffer *b, uint64_t size, int type) {
   enum { SMALL = 1 << 20 }; /* not worth a question */
-  if (d->limits.max_allocation && size > d->limits.max_allocation)
+  if (size > d->limits.max_allocation)
     return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("vulkan", "buffer", "split the tensor"),
                    "%zu bytes; the driver's largest allocation has %llu", b->bytes,
                    (unsigned long long)d->limits.max_allocation);
@@ -161,8 +161,10 @@ static tsr_status create(be_device *d, size_t bytes, be_memory kind, vk_share_ch
   /* llvmpipe executes loads with lane-uniform addresses also where all lanes are switched off (a short branch not
    * taken; loops see to it themselves, core/emit/spirv/walk.c): reads that the program doesn't make may then fall
    * behind the buffer. Pages that nobody touches cost nothing there. */
-  size_t slack = d->limits.software ? 1 << 20 : 0, size = (bytes + 15) / 16 * 16 + (bytes ? 0 : 16) + slack;
-  if (size > d->limits.max_buffer && size - slack <= d->limits.max_buffer) size -= slack;
+  const size_t slack = d->limits.software ? 1 << 20 : 0, need = (bytes + 15) / 16 * 16 + (bytes ? 0 : 16);
+  size_t size = need + slack;
+  if (size > d->limits.max_buffer && need <= d->limits.max_buffer) size = need;
+  if (size > d->limits.max_allocation && need <= d->limits.max_allocation) size = need;
   be_buffer *b = al_new(d->env->al, be_buffer);
   if (!b) return st_oom();
   b->d = d;
@@ -170,7 +172,7 @@ static tsr_status create(be_device *d, size_t bytes, be_memory kind, vk_share_ch
   b->shared = share != NULL;
   atomic_fetch_add(&d->n_live, 1);
   bool taken = false;
-  tsr_status st = share ? NULL : vk_heap_take(d, b, size - slack, kind, &taken);
+  tsr_status st = share ? NULL : vk_heap_take(d, b, need, kind, &taken);
   if (!st && !taken) st = allocate(d, b, size, kind, share);
   if (st) vk_buffer_destroy(b);
   else *out = b;

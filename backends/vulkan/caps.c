@@ -245,13 +245,20 @@ bool vk_may_require(const vk_features *f, const vk_limits *l, const tsr_caps *c,
   return (uint32_t)((threads + subgroup - 1) / subgroup) <= l->max_subgroups;
 }
 
+/* A driver that reports 0 says nothing (the loader's mock driver). What all must take is assumed then: more is nothing
+ * that a driver promises, and what it does not promise may fail later than here, or with a validation message. */
+static uint64_t largest_allocation(const vk_all_properties *q) {
+  const uint64_t required = 1 << 30; /* Vulkan specification, "Required Limits" */
+  return q->v11.maxMemoryAllocationSize ? q->v11.maxMemoryAllocationSize : required;
+}
+
 static void fill_limits(VkPhysicalDevice p, const vk_all_properties *q, vk_limits *l) {
   const VkPhysicalDeviceLimits *m = &q->base.properties.limits;
   VkPhysicalDeviceType type = q->base.properties.deviceType;
   *l = (vk_limits){.minor = q->minor,
                    .timestamp_period = m->timestampPeriod, .software = type == VK_PHYSICAL_DEVICE_TYPE_CPU,
                    .unified = type == VK_PHYSICAL_DEVICE_TYPE_CPU || type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU,
-                   .max_buffer = q->v13.maxBufferSize, .max_allocation = q->v11.maxMemoryAllocationSize};
+                   .max_buffer = q->v13.maxBufferSize, .max_allocation = largest_allocation(q)};
   uint32_t n = m->maxPerStageDescriptorStorageBuffers;
   if (n > m->maxDescriptorSetStorageBuffers) n = m->maxDescriptorSetStorageBuffers;
   if (n > m->maxPerStageResources) n = m->maxPerStageResources;
@@ -340,6 +347,7 @@ static void fill_caps(const be_instance *in, VkPhysicalDevice p, const vk_all_pr
   for (uint32_t i = 0; i < mem.memoryHeapCount; i++)
     if (mem.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) c->memory_bytes += (int64_t)mem.memoryHeaps[i].size;
   c->max_buffer_bytes = c->memory_bytes; /* not maxBufferSize: see buffer.c */
+  if ((uint64_t)c->max_buffer_bytes > largest_allocation(q)) c->max_buffer_bytes = (int64_t)largest_allocation(q);
   fill_float_controls(&q->v12, c);
   vk_cores_reported(q, c);
 }

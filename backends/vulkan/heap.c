@@ -52,13 +52,21 @@ static tsr_status add_chunk(be_device *d, size_t bytes, be_memory kind) {
   return NULL;
 }
 
+/* No more than the driver takes for a descriptor, an allocation and a buffer. */
+static size_t chunk_bytes(const vk_limits *l) {
+  uint64_t n = CHUNK_BYTES;
+  if (n > l->max_range) n = l->max_range;
+  if (n > l->max_allocation) n = l->max_allocation;
+  if (l->max_buffer && n > l->max_buffer) n = l->max_buffer;
+  return (size_t)n;
+}
+
 static tsr_status take(be_device *d, be_buffer *b, size_t bytes, be_memory kind) {
-  size_t at = 0, behind = 0;
+  size_t at = 0, behind = 0, usual = chunk_bytes(&d->limits);
   vk_chunk *c = d->heap.chunks;
   while (c && (c->kind != kind || !find_gap(c, bytes, &at, &behind))) c = c->next;
   if (!c) {
-    size_t most = d->limits.max_range < CHUNK_BYTES ? (size_t)d->limits.max_range : CHUNK_BYTES;
-    TSR_TRY(add_chunk(d, bytes > most ? bytes : most, kind));
+    TSR_TRY(add_chunk(d, bytes > usual ? bytes : usual, kind));
     c = d->heap.chunks, at = behind = 0;
   }
   if (!al_grow(d->env->al, &c->parts, &c->cap, c->n + 1, sizeof *c->parts)) return st_oom();
@@ -74,13 +82,15 @@ static tsr_status take(be_device *d, be_buffer *b, size_t bytes, be_memory kind)
 }
 
 tsr_status vk_heap_take(be_device *d, be_buffer *b, size_t size, be_memory kind, bool *taken) {
-  *taken = !d->features.bda && d->limits.n_bindings < 16 && size <= d->limits.max_range / 4;
+  const size_t part = (size + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
+  *taken = !d->features.bda && d->limits.n_bindings < 16 && size <= d->limits.max_range / 4 &&
+           part <= d->limits.max_allocation;
   if (!*taken) return NULL;
   if (vk_fault(&d->fault_oom))
     return st_make(d->env->al, TSR_OUT_OF_MEMORY, ST_WHERE("vulkan", "buffer", "use smaller tensors or free others"),
                    "out of device memory for %zu bytes", b->bytes);
   pthread_mutex_lock(&d->heap.mutex);
-  tsr_status st = take(d, b, (size + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN, kind);
+  tsr_status st = take(d, b, part, kind);
   pthread_mutex_unlock(&d->heap.mutex);
   return st;
 }

@@ -53,7 +53,7 @@ void vk_hide_properties(vk_all_properties *q) {
     if (rows[i].kind == CONTROLS) memset((char *)q + rows[i].at, 0, 3 * sizeof(VkBool32));
   }
 #define LOWER(word, where) \
-  if (q->where > vk_hide_limit(#word)) q->where = (unsigned)vk_hide_limit(#word);
+  if (q->where > vk_hide_limit(#word)) q->where = vk_hide_limit(#word); /* 32 or 64 bits; less than what was there */
   VK_HIDE_LIMITS(LOWER)
 #undef LOWER
   VkPhysicalDeviceLimits *m = &q->base.properties.limits;

@@ -66,7 +66,7 @@ typedef struct vk_limits {
   bool sized_compute;           /* requiredSubgroupSizeStages has compute */
   uint32_t max_subgroups;       /* maxComputeWorkgroupSubgroups: of one block, where a size is required */
   uint8_t pipeline_uuid[16], device_uuid[16], driver_uuid[16];
-  uint64_t max_buffer, max_allocation;
+  uint64_t max_buffer, max_allocation; /* 0: max_buffer is not reported; max_allocation is never 0 */
   uint32_t n_bindings;          /* without bda: storage buffers of a kernel */
   uint64_t max_range, range_alignment; /* of one descriptor */
 } vk_limits;

@@ -50,7 +50,8 @@
   X(bindings, base.properties.limits.maxPerStageDescriptorStorageBuffers) \
   X(range, base.properties.limits.maxStorageBufferRange)                  \
   X(api, minor)                                                           \
-  X(buffer, v13.maxBufferSize)
+  X(buffer, v13.maxBufferSize)                                            \
+  X(allocation, v11.maxMemoryAllocationSize)
 
 #define VK_HIDE_WORD(kind, word, where, instead) #word ","
 #define VK_HIDE_LIMIT_WORD(word, where) #word "=N,"

@@ -116,6 +116,10 @@ static void hidden_features_are_told(cli *c) {
   expect(c, "dump x.mlir --device vulkan:0 --explain", 0, instead, NULL);
   setenv("TSR_VK_HIDE", "bda", 1);
   expect(c, "devices", 0, "descriptors for buffer addresses; hidden by TSR_VK_HIDE: bda", "warning");
+  setenv("TSR_VK_HIDE", "allocation=8388608", 1);
+  expect(c, "devices --json", 0, "\"max_buffer_bytes\": 8388608,", NULL);
+  setenv("TSR_VK_HIDE", "allocation=0", 1); /* says nothing: what Vulkan asks of all */
+  expect(c, "devices --json", 0, "\"max_buffer_bytes\": 1073741824,", NULL);
   setenv("TSR_VK_HIDE", "timelines", 1);
   expect(c, "devices", 2, "TSR_VK_HIDE: unknown word \"timelines\" (bda, int64, ", NULL);
   unsetenv("TSR_VK_HIDE");

@@ -92,7 +92,7 @@ static void hidden_features_are_not_reported(void **state) {
   q.v11.subgroupSupportedOperations = UINT32_MAX;
   vk_say_lacking(&f, &q, true, said, sizeof said);
   assert_string_equal(said, "");
-  setenv("TSR_VK_HIDE", "timeline,shuffle,rte,coopmat,shared=16384,invocations=128,buffer=0", 1);
+  setenv("TSR_VK_HIDE", "timeline,shuffle,rte,coopmat,shared=16384,invocations=128,buffer=0,allocation=8388608", 1);
   vk_hide_features(&f), vk_hide_properties(&q);
   assert_false(f.v12.timelineSemaphore);
   assert_true(f.v13.synchronization2 && f.base.features.shaderInt64 && f.v12.bufferDeviceAddress);
@@ -104,15 +104,20 @@ static void hidden_features_are_not_reported(void **state) {
   assert_int_equal(q.base.properties.limits.maxComputeWorkGroupInvocations, 128);
   for (int i = 0; i < 3; i++) assert_int_equal(q.base.properties.limits.maxComputeWorkGroupSize[i], 128);
   assert_int_equal(q.v13.maxBufferSize, 0);
+  assert_int_equal(q.v11.maxMemoryAllocationSize, 8388608);
   assert_true(vk_hides_extension("VK_KHR_cooperative_matrix"));
   assert_false(vk_hides_extension("VK_NV_cooperative_matrix2") || vk_hides_extension("VK_KHR_shader_clock"));
   vk_say_lacking(&f, &q, true, said, sizeof said);
   assert_string_equal(said,
                       "fences for timeline semaphores; shared memory for subgroup shuffles; hidden by TSR_VK_HIDE: "
-                      "timeline,shuffle,rte,coopmat,shared=16384,invocations=128,buffer=0");
+                      "timeline,shuffle,rte,coopmat,shared=16384,invocations=128,buffer=0,allocation=8388608");
   setenv("TSR_VK_HIDE", "shared=99999999", 1); /* more than there is */
   vk_hide_properties(&q);
   assert_int_equal(q.base.properties.limits.maxComputeSharedMemorySize, 16384);
+  q.v13.maxBufferSize = UINT64_MAX;
+  setenv("TSR_VK_HIDE", "buffer=8589934592", 1); /* beyond 32 bits */
+  vk_hide_properties(&q);
+  assert_true(q.v13.maxBufferSize == 8589934592u);
   unsetenv("TSR_VK_HIDE");
 }
 
