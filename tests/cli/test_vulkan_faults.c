@@ -125,6 +125,21 @@ static void hidden_features_are_told(cli *c) {
   unsetenv("TSR_VK_HIDE");
 }
 
+/* Tensors of as many bytes as a descriptor takes, and one byte less, run (the second ends within a word); of one more
+ * they are refused in one line. */
+static void tensors_at_the_limit_of_descriptors(cli *c) {
+  static const char *const hidden[] = {"bda,range=65536", "bda,bindings=4,range=65536"};
+  static const char refused[] = "bytes of a buffer: 65537; without bufferDeviceAddress the device takes 65536";
+  case_of(c, "none:", "range");
+  for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++) {
+    setenv("TSR_VK_HIDE", hidden[i], 1);
+    expect(c, "bench neg --device vulkan:0 --dtype i8 --shape 1x65535", 0, "ok", "unsupported");
+    expect(c, "bench neg --device vulkan:0 --dtype i8 --shape 1x65536", 0, "ok", "unsupported");
+    expect(c, "bench neg --device vulkan:0 --dtype i8 --shape 1x65537", 4, refused, "crashed");
+  }
+  unsetenv("TSR_VK_HIDE");
+}
+
 /* No sanitizer's handler between a signal and its process. */
 static void leave_signals_alone(void) {
   const char *options = getenv("ASAN_OPTIONS");
@@ -164,5 +179,6 @@ int main(void) {
   lavapipe_of_512_bits_is_survived(&c);
   programs_that_try_nothing_leave_it_to_this_process(&c);
   hidden_features_are_told(&c);
+  tensors_at_the_limit_of_descriptors(&c);
   return cli_end(&c);
 }

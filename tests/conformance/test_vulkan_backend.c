@@ -109,23 +109,34 @@ static void buffer_beyond_storage_range_addressed(void **state) {
   vulkan_backend.buffer_destroy(a);
 }
 
-/* The same without addresses: one line, and the device goes on. */
+/* The same without addresses, from a byte below what a descriptor takes to a byte above: one line, and the device goes
+ * on. */
 static void buffer_beyond_storage_range_refused(void **state) {
   enum { SMALL = 64 };
   if (!dev.caps.descriptors || dev.d->limits.max_range >= dev.d->limits.max_allocation) skip();
   const size_t most = (size_t)dev.d->limits.max_range;
   be_module *m = vr_module(&dev, step_kernel("add", 3, SMALL, "long"));
   be_buffer *a = buffer(&dev, most + 4, NULL);
-  be_program *p;
-  VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){&(be_launch){m, 0, (const int[]){0, 0}, NULL, 0}, 1, 1}, &p));
-  for (size_t more = 4; more <= 4; more -= 4) {
-    tsr_status st = vulkan_backend.program_run(dev.s, p, (be_range[]){{a, 0, most + more}}, NULL);
-    assert_int_equal(tsr_status_code(st), more ? TSR_UNSUPPORTED : TSR_OK);
-    assert_true(!more || strstr(tsr_status_message(st), "without bufferDeviceAddress"));
+  const be_launch l = {m, 0, (const int[]){0, 0}, NULL, 0};
+  static const int off[] = {4, 1, 0, -1, -4, 1};
+  for (size_t i = 0; i < sizeof off / sizeof *off; i++) {
+    const float x[SMALL] = {1};
+    float y[SMALL] = {0};
+    char size[96];
+    be_program *p; /* of its own: one is always run on as many bytes */
+    VR_OK(vulkan_backend.program_create(dev.d, &(be_program_desc){&l, 1, 1}, &p));
+    const size_t bytes = off[i] < 0 ? most - (size_t)-off[i] : most + (size_t)off[i];
+    VR_OK(vulkan_backend.write(dev.s, (be_range){a, 0, sizeof x}, x));
+    tsr_status st = vulkan_backend.program_run(dev.s, p, (be_range[]){{a, 0, bytes}}, NULL);
+    assert_int_equal(tsr_status_code(st), off[i] > 0 ? TSR_UNSUPPORTED : TSR_OK);
+    snprintf(size, sizeof size, ": %zu; without bufferDeviceAddress the device takes %zu", bytes, most);
+    assert_true(off[i] <= 0 || strstr(tsr_status_message(st), size));
     tsr_status_free(st);
+    VR_OK(vulkan_backend.read(dev.s, (be_range){a, 0, sizeof y}, y));
     VR_OK(vulkan_backend.stream_sync(dev.s, -1));
+    assert_float_equal(y[0], off[i] > 0 ? 1 : 4, 0);
+    vulkan_backend.program_destroy(p);
   }
-  vulkan_backend.program_destroy(p);
   vulkan_backend.module_destroy(m);
   vulkan_backend.buffer_destroy(a);
 }
