@@ -181,7 +181,7 @@ static void dead_code(ir_op *func, const pass_options *o) {
 }
 
 static void tell_bound(ir_op *func, const sweep *s, bool changed) {
-  if (s->left <= 0)
+  if (s->o->n_rules && s->left <= 0)
     trace_add(s->o->trace, s->pass, "bound", func, false, "the application's rules fired %d times and were stopped",
               s->fired);
   else if (changed)
