@@ -165,7 +165,8 @@ static bool narrow_compare(emitter *e, const ir_op *op) {
   if (is_float(w.t) || is_float(s.t) || s.t == TSR_BOOL || !is_signed(s.t) || !is_signed(w.t)) return false;
   if (tsr_dtype_size(s.t) >= tsr_dtype_size(w.t) || compute_type(e, s.t) != s.t) return false;
   if (dtype_wrap(s.t, number->c) != number->c) return false;
-  const uint32_t c = e_const(e, s.t, (double)number->c, s.n), x = e_value(e, cast->operands[0])->part[0];
+  const uint32_t c = e_const_int(e, 8 * (int)tsr_dtype_size(s.t), number->c, s.n),
+                 x = e_value(e, cast->operands[0])->part[0];
   const int predicate = scalar_predicate(ir_get_str(op, "predicate", "eq"));
   e_define(e, op->results[0], (sv){.part = {e_compare(e, predicate, s, i ? c : x, i ? x : c)}});
   return true;
