@@ -144,8 +144,6 @@ static void check_small(const cpuk_table *table, size_t m) {
     for (size_t x = 0; x < sizeof cases / sizeof *cases; x++)
       for (int plain = 0; plain < 2; plain++) {
         const cpuk_gemm *g = table->gemm[kind];
-        if (kind == CPUK_GEMM_BF16 && strcmp(table->isa, "amx") == 0)
-          continue; /* tdpbf16ps takes them for zeros (docs/precision.md) */
         uint16_t a[M * K], b[K * N];
         static float c[M * N];
         int bad = 0, row = cases[x].row < 0 ? -1 : cases[x].row % (int)m;
@@ -175,7 +173,7 @@ static void check_small_sums(const cpuk_table *table) {
   enum { M = 5, N = 40, K = 12 };
   const cpuk_gemm *g = table->gemm[CPUK_GEMM_BF16];
   const size_t size[3] = {M, N, K};
-  for (int x = 0; x < 6 && strcmp(table->isa, "amx") != 0; x++) { /* small: A and B, A, B; plain or packed */
+  for (int x = 0; x < 6; x++) { /* small: A and B, A, B; plain or packed */
     uint16_t a[M * K], b[K * N], zeros[M * K] = {0};
     float c[M * N];
     bool small_sums = false;

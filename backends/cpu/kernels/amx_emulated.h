@@ -3,6 +3,7 @@
 #ifndef BACKENDS_CPU_KERNELS_AMX_EMULATED_H
 #define BACKENDS_CPU_KERNELS_AMX_EMULATED_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -30,13 +31,15 @@ static inline void amx_dp_bytes(int c, int a, int b, int a_signed) {
       memcpy(&amx_tiles[c][m][4 * n], &s, 4);
     }
 }
+/* Denormals, as operands and as results, are zeros. */
+static inline float amx_flushed(float f) { return fabsf(f) < 0x1p-126f ? copysignf(0, f) : f; }
 static inline float amx_bf16(const uint8_t *p) {
   uint16_t h;
   float f;
   memcpy(&h, p, 2);
   uint32_t u = (uint32_t)h << 16;
   memcpy(&f, &u, 4);
-  return f;
+  return amx_flushed(f);
 }
 /* Even and odd products are summed apart and added at the end of each row of k, as the SDM has it. */
 static inline void amx_dp_bf16(int c, int a, int b) {
@@ -45,10 +48,10 @@ static inline void amx_dp_bf16(int c, int a, int b) {
       float s, even = 0, odd = 0;
       memcpy(&s, &amx_tiles[c][m][4 * n], 4);
       for (int k = 0; k < 16; k++) {
-        even += amx_bf16(&amx_tiles[a][m][4 * k]) * amx_bf16(&amx_tiles[b][k][4 * n]);
-        odd += amx_bf16(&amx_tiles[a][m][4 * k + 2]) * amx_bf16(&amx_tiles[b][k][4 * n + 2]);
+        even = amx_flushed(fmaf(amx_bf16(&amx_tiles[a][m][4 * k]), amx_bf16(&amx_tiles[b][k][4 * n]), even));
+        odd = amx_flushed(fmaf(amx_bf16(&amx_tiles[a][m][4 * k + 2]), amx_bf16(&amx_tiles[b][k][4 * n + 2]), odd));
       }
-      s += even + odd;
+      s = amx_flushed(amx_flushed(s) + amx_flushed(even + odd));
       memcpy(&amx_tiles[c][m][4 * n], &s, 4);
     }
 }

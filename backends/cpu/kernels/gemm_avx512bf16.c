@@ -13,17 +13,13 @@
 #include "body_gemm_groups.h"
 
 enum { NR = 32, MR = 12 };
+#include "body_gemm_small.h"
 
 static size_t bf16_a_panel_bytes(size_t k) { return MR * gemm_row_bytes((k + 1) / 2 * 4); }
-/* A panel ends with a line that says whether it has small numbers. */
-enum { PANEL_END = 64 };
 static size_t bf16_b_panel_bytes(size_t k) { return (k + 1) / 2 * NR * 4 + PANEL_END; }
 static void bf16_pack_a(const cpuk_pack_args *p) { pack_a_rows(p, CPUK_BF16, 2); }
 static void bf16_pack_b(const cpuk_pack_args *p) {
-  size_t panel = bf16_b_panel_bytes(p->rows);
-  int32_t small = pack_b_groups_bf16(p, NR, (p->rows + 1) / 2 * 2, panel);
-  for (size_t j = 0; j < p->cols; j += NR)
-    memcpy((char *)p->dst + (j / NR + 1) * panel - PANEL_END, &small, sizeof small);
+  pack_b_small(p, NR, (p->rows + 1) / 2 * 2, bf16_b_panel_bytes(p->rows));
 }
 
 VINL vi bf16_bcast(const char *p) {
@@ -32,26 +28,11 @@ VINL vi bf16_bcast(const char *p) {
   return vi_set1(g);
 }
 
-VINL vf bf16_odd(vi pairs) { return (vf)(pairs & (int32_t)0xffff0000); }
-VINL vf bf16_even(vi pairs) { return (vf)(pairs << 16); }
-
 /* A has small numbers. */
 static bool small_is_needed(const cpuk_block_args *p, ptrdiff_t lda, size_t groups) {
   vi least = least_start();
   for (size_t i = 0; i < p->m; i++) least = least_in(least, (const char *)p->a + (ptrdiff_t)i * lda, groups * 2);
   return least_is_small(least);
-}
-/* B's panel has some, or, if we're to look, a sum so far is small. */
-static bool small_is_needed_for(const cpuk_block_args *p, bool look, const char *panel_end, size_t j) {
-  int32_t small;
-  memcpy(&small, panel_end - PANEL_END, sizeof small);
-  const size_t w = p->n - j < NR ? p->n - j : NR;
-  for (size_t i = 0; look && !small && i < p->m; i++)
-    for (size_t v = 0; v < w; v += VF) {
-      vf c = v_abs(v_load_n((const float *)p->c + (ptrdiff_t)i * p->ldc + j + v, w - v < VF ? w - v : VF));
-      small |= vm_any(vm_and(v_lt(c, v_set1(0x1p-124f)), vm_not(v_eq(c, v_set1(0)))));
-    }
-  return small;
 }
 
 #define G_FN(name) small_##name
