@@ -429,6 +429,7 @@ tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import
   summarise(&have, f);
   f->memory_fd = has(&ext, "VK_KHR_external_memory_fd"), f->semaphore_fd = has(&ext, "VK_KHR_external_semaphore_fd");
   f->budget = has(&ext, "VK_EXT_memory_budget");
+  f->push_descriptor = !f->bda && has(&ext, "VK_KHR_push_descriptor"); /* of at least 32, and there are 28 bindings */
   read_properties(in, p, &ext, minor, f, &q);
   al_free(env->al, ext.props, n * sizeof *ext.props + 1, 16);
   vk_did(&in->probe, &id, "properties", "ok");

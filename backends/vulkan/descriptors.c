@@ -1,7 +1,8 @@
-/* backends/vulkan/descriptors.c - storage buffers of kernels where there are no buffer addresses: a set for each
- * launch, from the pool of its recording. Argument i is binding i and starts at most an alignment behind what is bound.
- * A kernel with more arguments than the device binds has those in one VkBuffer (heap.c) share a binding: its pipeline
- * is made for the way in which they do, by other numbers in its decorations. */
+/* backends/vulkan/descriptors.c - storage buffers of kernels where there are no buffer addresses: push descriptors
+ * (VK_KHR_push_descriptor), or a set for each launch from the pool of its recording. Argument i is binding i and starts
+ * at most an alignment behind what is bound. A kernel with more arguments than the device binds has those in one
+ * VkBuffer (heap.c) share a binding: its pipeline is made for the way in which they do, by other numbers in its
+ * decorations. */
 #include <string.h>
 
 #include "backends/vulkan/vk.h"
@@ -22,14 +23,16 @@ tsr_status vk_set_layout_create(be_device *d, VkDescriptorSetLayout *out) {
   VkDescriptorSetLayoutBinding b[EMIT_SPIRV_MAX_BINDINGS];
   for (uint32_t i = 0; i < d->limits.n_bindings; i++)
     b[i] = (VkDescriptorSetLayoutBinding){i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, NULL};
+  const VkDescriptorSetLayoutCreateFlags push = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
   VkDescriptorSetLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+                                          .flags = d->features.push_descriptor ? push : 0,
                                           .bindingCount = d->limits.n_bindings,
                                           .pBindings = b};
   return vk_status(d, d->fn.vkCreateDescriptorSetLayout(d->vk, &info, NULL, out), "vkCreateDescriptorSetLayout");
 }
 
 tsr_status vk_sets_reset(be_device *d, vk_sets *s, int n) {
-  if (d->features.bda || !n) return NULL;
+  if (d->features.bda || d->features.push_descriptor || !n) return NULL;
   if (s->pool && s->n >= (uint32_t)n)
     return vk_status(d, d->fn.vkResetDescriptorPool(d->vk, s->pool, 0), "vkResetDescriptorPool");
   if (s->pool) d->fn.vkDestroyDescriptorPool(d->vk, s->pool, NULL);
@@ -75,22 +78,36 @@ static tsr_status assign(const be_device *d, const be_kernel_desc *k, const wind
                                              : no_room(d, k, "buffers of a kernel", (uint64_t)n, d->limits.n_bindings);
 }
 
-static tsr_status write_set(be_device *d, VkDescriptorSet set, const window *w, int n) {
-  VkDescriptorBufferInfo info[EMIT_SPIRV_MAX_BINDINGS];
+/* The descriptors of b, for `set`; of none they are pushed. */
+static uint32_t write_descriptors(const vk_bound *b, VkDescriptorSet set, VkWriteDescriptorSet *writes) {
+  for (uint32_t i = 0; i < b->n_pushed; i++)
+    writes[i] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                       .dstSet = set,
+                                       .dstBinding = b->binding[i],
+                                       .descriptorCount = 1,
+                                       .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                       .pBufferInfo = &b->pushed[i]};
+  return b->n_pushed;
+}
+
+static tsr_status make_set(be_device *d, vk_sets *s, vk_bound *b) {
   VkWriteDescriptorSet writes[EMIT_SPIRV_MAX_BINDINGS];
-  uint32_t m = 0;
-  for (int i = 0; i < n; i++) {
-    if (!w[i].vk) continue; /* an empty tensor */
-    info[i] = (VkDescriptorBufferInfo){w[i].vk, w[i].from, w[i].to - w[i].from};
-    writes[m++] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-                                         .dstSet = set,
-                                         .dstBinding = (uint32_t)i,
-                                         .descriptorCount = 1,
-                                         .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-                                         .pBufferInfo = &info[i]};
-  }
-  d->fn.vkUpdateDescriptorSets(d->vk, m, writes, 0, NULL);
+  VkDescriptorSetAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+                                      .descriptorPool = s->pool,
+                                      .descriptorSetCount = 1,
+                                      .pSetLayouts = &d->set_layout};
+  VK_TRY(d, d->fn.vkAllocateDescriptorSets(d->vk, &info, &b->set));
+  d->fn.vkUpdateDescriptorSets(d->vk, write_descriptors(b, b->set, writes), writes, 0, NULL);
   return NULL;
+}
+
+void vk_record_bound(be_device *d, VkCommandBuffer cmd, const vk_bound *b) {
+  const VkPipelineBindPoint compute = VK_PIPELINE_BIND_POINT_COMPUTE;
+  VkWriteDescriptorSet writes[EMIT_SPIRV_MAX_BINDINGS];
+  d->fn.vkCmdBindPipeline(cmd, compute, b->pipeline);
+  if (!d->features.push_descriptor) d->fn.vkCmdBindDescriptorSets(cmd, compute, d->layout, 0, 1, &b->set, 0, NULL);
+  else if (b->n_pushed)
+    d->fn.vkCmdPushDescriptorSetKHR(cmd, compute, d->layout, 0, write_descriptors(b, VK_NULL_HANDLE, writes), writes);
 }
 
 /* The kernel's pipeline for a way of sharing bindings. */
@@ -143,10 +160,11 @@ tsr_status vk_bind_buffers(be_device *d, vk_sets *s, const be_launch *l, const b
   }
   out->pipeline = code->pipeline;
   if ((uint32_t)k->desc.n_args > d->limits.n_bindings) TSR_TRY(variant(d, l->module, code, binding, &out->pipeline));
-  VkDescriptorSetAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-                                      .descriptorPool = s->pool,
-                                      .descriptorSetCount = 1,
-                                      .pSetLayouts = &d->set_layout};
-  VK_TRY(d, d->fn.vkAllocateDescriptorSets(d->vk, &info, &out->set));
-  return write_set(d, out->set, w, n);
+  out->n_pushed = 0;
+  for (int i = 0; i < n; i++) {
+    if (!w[i].vk) continue; /* an empty tensor */
+    out->binding[out->n_pushed] = (uint8_t)i;
+    out->pushed[out->n_pushed++] = (VkDescriptorBufferInfo){w[i].vk, w[i].from, w[i].to - w[i].from};
+  }
+  return d->features.push_descriptor ? NULL : make_set(d, s, out);
 }

@@ -119,6 +119,7 @@ static VkResult create_device(be_device *d) {
 #undef USE
   if (f->memory_fd) ext[n++] = "VK_KHR_external_memory_fd";
   if (f->semaphore_fd) ext[n++] = "VK_KHR_external_semaphore_fd";
+  if (f->push_descriptor) ext[n++] = "VK_KHR_push_descriptor";
   if (f->budget) ext[n++] = "VK_EXT_memory_budget";
   float priority = 0.5f;
   VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,

@@ -157,8 +157,7 @@ static tsr_status bind_descriptors(recorder *c, const be_launch *l, int n_args) 
   be_device *d = c->p->d;
   if (c->bound_for != l) TSR_TRY(vk_bind_buffers(d, &c->r->sets, l, c->p->ranges, &c->bound));
   c->bound_for = l;
-  d->fn.vkCmdBindPipeline(c->cmd, VK_PIPELINE_BIND_POINT_COMPUTE, c->bound.pipeline);
-  d->fn.vkCmdBindDescriptorSets(c->cmd, VK_PIPELINE_BIND_POINT_COMPUTE, d->layout, 0, 1, &c->bound.set, 0, NULL);
+  vk_record_bound(d, c->cmd, &c->bound);
   d->fn.vkCmdPushConstants(c->cmd, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 4 * (uint32_t)n_args, c->bound.start);
   return NULL;
 }

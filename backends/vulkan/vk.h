@@ -50,7 +50,8 @@ struct be_instance {
 /* What a physical device has, beyond tsr_caps. */
 typedef struct vk_features {
   bool coopmat, bfloat16, float8, nv2, nv2_workgroup, nv2_reduce, nv2_convert, nv2_per_element, nv2_tensor,
-      explicit_layout, robustness_off, statistics, clock, memory_fd, semaphore_fd, budget;
+      explicit_layout, robustness_off, statistics, clock, memory_fd, semaphore_fd, budget,
+      push_descriptor;
   bool f64, i64, i16, i8, f16, storage8, storage16, subgroup_types, subgroup_size_control, full_subgroups,
       scalar_layout;
   bool bda, timeline, sync2, maintenance4, memory_model;
@@ -246,13 +247,17 @@ typedef struct vk_variant vk_variant;
 tsr_status vk_set_layout_create(be_device *d, VkDescriptorSetLayout *out);
 /* Makes room for the sets of n launches; earlier ones are gone. */
 tsr_status vk_sets_reset(be_device *d, vk_sets *s, int n);
-/* Where each argument of a launch is bound. */
+/* Where each argument of a launch is bound: a set, or with push descriptors what is put into the command buffer. */
 typedef struct vk_bound {
   VkPipeline pipeline;
   VkDescriptorSet set;
+  uint32_t n_pushed;
+  uint8_t binding[28]; /* of pushed[i] */
+  VkDescriptorBufferInfo pushed[28];
   uint32_t start[28]; /* first byte of each argument in what is bound */
 } vk_bound;
 tsr_status vk_bind_buffers(be_device *d, vk_sets *s, const be_launch *l, const be_range *bindings, vk_bound *out);
+void vk_record_bound(be_device *d, VkCommandBuffer cmd, const vk_bound *b);
 void vk_variants_destroy(be_device *d, vk_kernel *k);
 
 /* ---- timeline.c ---- */
