@@ -28,10 +28,10 @@ static const command commands[] = {
     {"plan", "coll --op OP --topology NAME|FILE --ranks N --bytes N [--algorithm A] [--json]", "which algorithm a collective should use on a machine, how long it takes and why no other; nothing runs", cmd_plan, plan_help},
     {"plan", "FILE|MODEL --mesh tp=8,pp=3,dp=3 [--topology NAME|FILE] [--search] [--ranks N] [--schedule S] [--microbatches M] [--chunks V] [--batch B] [--zero Z] [--json] [--html F] [--trace F]", "what a program with shards, or a training step of a transformer, takes on a mesh: shards, collectives, pipeline, memory of a rank", NULL, NULL},
     {"tune", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--device ID] [--strategy hybrid|grid|random|model-only] [--samples N] [--policy P] [--cache NAME] [--knobs m,n,..] [--again] [--seed N] [--profile F] [--json] [--space|--explain [--candidate tile=MxNxK,warps=W,..]|--record F]",
-     "finds the fastest schedule of each kernel and remembers it", cmd_tune},
+     "finds the fastest schedule of each kernel (of IR text, an ONNX model or one operation) and remembers it", cmd_tune},
     {"cache", "list|show|export|import|merge|verify|clear|prewarm [FILE|MATCH] [--dir D] [--name N] [--replace] [--device ID] [--json]", "the tuning cache; prewarm fills the drivers' caches for a program", cmd_cache},
-    {"profile", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--device ID] [--steps N] [--tune off|cached|full] [--profile F] [--wide] [--json] [--trace F]", "times each kernel and says what limits it", cmd_profile},
-    {"check", "FILE|OP [--shape S] [--dtype T] [--device ID] [--policy P] [--profile F] [--reproducible] [--json]", "the checklist for performance tuning as an audit", cmd_check},
+    {"profile", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--input NAME=F.npy]... [--weights W.safetensors|.npz|.gguf] [--device ID] [--steps N] [--policy P] [--tune off|cached|full] [--profile F] [--wide] [--json] [--trace F] [--html F]", "times each kernel of IR text, an ONNX model or one operation, and says what limits it; --html: a page with launches over time, time and bytes by op", cmd_profile},
+    {"check", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--input NAME=F.npy]... [--weights W] [--device ID] [--policy P] [--profile F] [--reproducible] [--json]", "the checklist for performance tuning as an audit", cmd_check},
     {"knobs", "[--json] [--schedule]", "lists the environment variables that the library reads: default, values, what each is set to; --schedule: the knobs of a schedule", cmd_knobs},
 };
 
