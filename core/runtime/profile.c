@@ -12,9 +12,9 @@
 #include "core/profile/chrome_trace.h"
 #include "core/profile/report.h"
 #include "core/runtime/peaks.h"
+#include "core/runtime/profile.h"
 #include "core/runtime/tune.h"
 #include "core/tune/families.h"
-#include "tessera/profile.h"
 
 /* Programs and devices by number: they may be gone, and another be where they were. */
 typedef struct seen {
@@ -383,30 +383,33 @@ static void drop_operands(tsr_context *ctx, operands *o) {
   al_free(&ctx->al, o->v, (size_t)(o->n + 1) * sizeof *o->v, 16);
 }
 
-/* Takes the program. */
-static tsr_status profile_program(tsr_program *p, int steps, tsr_profile **out) {
+tsr_status rt_profile(tsr_program *p, const tsr_binding *in, const tsr_binding *out, int steps, tsr_profile **prof) {
   enum { WARM_UPS = 3, STEPS = 10 };
-  operands in = {0}, res = {0};
-  tsr_profile *prof = NULL;
   tune_device d;
-  tsr_context *ctx = p->ctx;
   tsr_status st = NULL;
-  /* The device's rates are needed for verdicts; measured once and kept. */
-  TSR_GOTO(rt_tune_device(p->dev, rt_tune_cache(ctx, NULL, true), rt_compile, &d));
-  TSR_GOTO(make_operands(p, true, &in));
-  TSR_GOTO(make_operands(p, false, &res));
-  TSR_GOTO(tsr_profile_create(ctx, &prof));
+  *prof = NULL;
+  TSR_GOTO(rt_tune_device(p->dev, rt_tune_cache(p->ctx, NULL, true), rt_compile, &d));
+  TSR_GOTO(tsr_profile_create(p->ctx, prof));
   for (int i = 0; i < WARM_UPS; i++) {
-    TSR_GOTO(tsr_program_run(p, NULL, in.v, res.v));
+    TSR_GOTO(tsr_program_run(p, NULL, in, out));
     TSR_GOTO(tsr_stream_sync(rt_stream(p->dev, NULL), -1));
   }
-  for (int i = 0; i < (steps > 0 ? steps : STEPS); i++) TSR_GOTO(tsr_profile_step(prof, p, NULL, in.v, res.v));
+  for (int i = 0; i < (steps > 0 ? steps : STEPS); i++) TSR_GOTO(tsr_profile_step(*prof, p, NULL, in, out));
 done:
+  if (st) tsr_profile_destroy(prof);
+  return st;
+}
+
+/* Takes the program. */
+static tsr_status profile_program(tsr_program *p, int steps, tsr_profile **prof) {
+  operands in = {0}, out = {0};
+  tsr_context *ctx = p->ctx;
+  tsr_status st = make_operands(p, true, &in);
+  if (!st) st = make_operands(p, false, &out);
+  if (!st) st = rt_profile(p, in.v, out.v, steps, prof);
   drop_operands(ctx, &in);
-  drop_operands(ctx, &res);
+  drop_operands(ctx, &out);
   tsr_program_destroy(&p);
-  if (st) tsr_profile_destroy(&prof);
-  *out = prof;
   return st;
 }
 

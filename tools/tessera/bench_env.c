@@ -51,6 +51,7 @@ tsr_status bench_env_read(tsr_context *ctx, const char *tune, long seed, long mi
   char load[64];
   time_t now = time(NULL);
   *e = (bench_env){.cores = (int)sysconf(_SC_NPROCESSORS_ONLN),
+                   .least_runs = 7,
                    .cpu_mhz = read_clock(),
                    .tune = tune ? tune : knob_str("TSR_TUNE"),
                    .seed = seed,
@@ -125,7 +126,8 @@ void bench_env_text(const bench_env *e, strb *out) {
   if (e->cpu_mhz > 0) strb_printf(out, ", %.0f MHz", e->cpu_mhz);
   if (*e->governor) strb_printf(out, ", governor %s", e->governor);
   if (e->load >= 0) strb_printf(out, ", load %.2f", e->load);
-  strb_printf(out, "; %s; tessera %d.%d (%s, %s); tune %s, seed %ld, timed for %ld ms or 7 runs a case", e->os,
-              TSR_ABI_MAJOR, TSR_ABI_MINOR, tune_generator(), compiler, e->tune, e->seed, e->milliseconds);
+  strb_printf(out, "; %s; tessera %d.%d (%s, %s); tune %s, seed %ld, timed for %ld ms or %d runs a case", e->os,
+              TSR_ABI_MAJOR, TSR_ABI_MINOR, tune_generator(), compiler, e->tune, e->seed, e->milliseconds,
+              e->least_runs);
   for (int i = 0, n = knobs_set(set); i < n; i++) strb_printf(out, "%s%s", i ? ", " : "; ", set[i]);
 }

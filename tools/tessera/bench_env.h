@@ -9,6 +9,7 @@ typedef struct bench_env {
   char cpu[128], isa[32]; /* of the host, and the CPU kernels chosen; "": unknown */
   char os[200], governor[32], when[32];
   int cores, threads;     /* online; of the CPU backend */
+  int least_runs;         /* of a case, whatever time they take */
   double cpu_mhz, load;   /* 0: unknown; load: negative: unknown. Both at the start */
   const char *tune;
   long seed, milliseconds;

@@ -12,7 +12,7 @@
 #include "core/base/sample.h"
 #include "core/base/status.h"
 #include "core/import/onnx.h"
-#include "tools/tessera/onnx_file.h"
+#include "tools/tessera/program_file.h"
 
 enum { MOST = 64, LEAST_ROUNDS = 7, MOST_ROUNDS = 100000 };
 #define MOST_DIFFERENCE 1e-2 /* of results from a peer's, over the largest of these: deep models amplify roundings */
@@ -43,34 +43,18 @@ static double draw(uint64_t *s) {
   return (double)(*s >> 11) / 9007199254740992.0;
 }
 
-/* "a=1x2,b=3" as a list; the text is cut. */
-static bool split(char *text, shape_list *l) {
-  char *rest = text;
-  for (char *part = strtok_r(text, ",", &rest); part; part = strtok_r(NULL, ",", &rest))
-    if (!shape_list_add(l, part)) return false;
-  return true;
-}
-
 static int load(model_run *r) {
   shape_list shapes = {.command = "bench"};
   char text[1024];
-  tsr_graph *g = NULL;
+  program_file f;
   snprintf(text, sizeof text, "%s", r->o->shape ? r->o->shape : "");
-  if (!split(text, &shapes)) return EXIT_USAGE;
-  const char *dot = strrchr(r->file, '.');
-  if (strcmp(dot, ".onnx")) {
-    size_t bytes;
-    char *ir = cli_read_file(r->file, &bytes);
-    if (!ir) return EXIT_USAGE;
-    int rc = shape_list_compile(&shapes, r->o->ctx, r->dev, ir, bytes, r->file, &r->o->compile, &r->prog);
-    free(ir);
-    return rc;
-  }
-  tsr_status st = onnx_open(r->file, &r->onnx);
-  int rc = st ? cli_fail(st) : onnx_file_graph(&shapes, r->o->ctx, r->file, NULL, NULL, &g);
-  st = rc ? NULL : tsr_program_compile(r->dev, g, &r->o->compile, &r->prog);
-  tsr_graph_destroy(&g);
-  return st ? cli_fail(st) : rc;
+  if (!shape_list_add_all(&shapes, *text ? text : NULL)) return EXIT_USAGE;
+  int rc = program_file_read("bench", r->file, &f);
+  tsr_status st = !rc && f.onnx ? onnx_open(r->file, &r->onnx) : NULL;
+  if (st) rc = cli_fail(st);
+  if (!rc) rc = program_file_compile(&f, &shapes, NULL, r->o->ctx, r->dev, &r->o->compile, &r->prog);
+  program_file_clear(&f);
+  return rc;
 }
 
 static tsr_status make_data(model_run *r) {

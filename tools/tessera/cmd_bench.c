@@ -5,10 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/status.h"
 #include "core/passes/switches.h"
 #include "tools/tessera/bench_env.h"
 #include "tools/tessera/bench_html.h"
+#include "tools/tessera/bench_llm.h"
 #include "tools/tessera/bench_model.h"
+#include "tools/tessera/bench_table.h"
 
 enum { MAX_CASES = 256 };
 
@@ -56,11 +59,6 @@ static tsr_status raise_peak(bench_run *r, const bench_case *c, bench_result *x)
   return NULL;
 }
 
-static void json_number(const char *name, double v, bool known) {
-  if (known) printf(", \"%s\": %.6g", name, v);
-  else printf(", \"%s\": null", name);
-}
-
 static void print_json(const bench_run *r, const bench_case *c, const bench_result *x, const bench_peaks *p,
                        int peer_index) {
   char shape[96];
@@ -73,26 +71,26 @@ static void print_json(const bench_run *r, const bench_case *c, const bench_resu
       "{\"op\": \"%s\", \"shape\": \"%s\", \"dtype\": \"%s\", \"device\": \"%s\", \"policy\": \"%s\", \"tile\": \"%s\"",
       c->op, bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype), tsr_device_get_info(r->o.dev)->id,
       tsr_policy_name(r->o.policy), x->tile);
-  json_number("median_us", x->median_us, true);
-  json_number("min_us", x->min_us, true);
-  json_number("gflops", gflops, true);
-  json_number("gbytes_per_s", gbytes, true);
-  json_number("peak_fraction", fraction, fraction > 0);
-  json_number("peak_gflops", p->gflops, p->gflops > 0);
+  bench_json_number("median_us", x->median_us, true);
+  bench_json_number("min_us", x->min_us, true);
+  bench_json_number("gflops", gflops, true);
+  bench_json_number("gbytes_per_s", gbytes, true);
+  bench_json_number("peak_fraction", fraction, fraction > 0);
+  bench_json_number("peak_gflops", p->gflops, p->gflops > 0);
   printf(", \"above_peak\": %s", p->gflops > 0 && gflops > p->gflops ? "true" : "false");
-  json_number("copy_gbytes_per_s", p->gbytes_per_s, p->gbytes_per_s > 0);
-  json_number("error", x->error, true);
-  json_number("tolerance", x->tolerance, true);
-  json_number("default_median_us", x->default_us, x->default_us > 0);
-  json_number("gain", x->default_us / x->median_us, x->default_us > 0);
-  json_number("table_median_us", x->table_us, x->table_us > 0);
-  json_number("table_gain", x->table_us / x->median_us, x->table_us > 0);
+  bench_json_number("copy_gbytes_per_s", p->gbytes_per_s, p->gbytes_per_s > 0);
+  bench_json_number("error", x->error, true);
+  bench_json_number("tolerance", x->tolerance, true);
+  bench_json_number("default_median_us", x->default_us, x->default_us > 0);
+  bench_json_number("gain", x->default_us / x->median_us, x->default_us > 0);
+  bench_json_number("table_median_us", x->table_us, x->table_us > 0);
+  bench_json_number("table_gain", x->table_us / x->median_us, x->table_us > 0);
   if (x->table_us > 0) printf(", \"table_tile\": \"%s\"", x->table_tile);
   printf(", \"timed_by\": \"%s\"", x->by_events ? "events" : "host");
-  json_number("core_mhz", x->clocks.core_mhz, x->clocks.core_mhz > 0);
-  json_number("memory_mhz", x->clocks.memory_mhz, x->clocks.memory_mhz > 0);
-  json_number("watts", x->clocks.watts, x->clocks.watts > 0);
-  json_number("celsius", x->clocks.celsius, x->clocks.celsius > 0);
+  bench_json_number("core_mhz", x->clocks.core_mhz, x->clocks.core_mhz > 0);
+  bench_json_number("memory_mhz", x->clocks.memory_mhz, x->clocks.memory_mhz > 0);
+  bench_json_number("watts", x->clocks.watts, x->clocks.watts > 0);
+  bench_json_number("celsius", x->clocks.celsius, x->clocks.celsius > 0);
   printf(", \"ok\": %s, \"packed_b\": %s", x->ok ? "true" : "false", c->packed_b ? "true" : "false");
   if (x->n_without) {
     printf(", \"without\": {");
@@ -105,8 +103,8 @@ static void print_json(const bench_run *r, const bench_case *c, const bench_resu
   if (peer_index >= 0) {
     printf(", \"baseline\": ");
     cli_json_string(stdout, x->peers[peer_index].name);
-    json_number("baseline_median_us", x->peers[peer_index].median_us, timed);
-    json_number("ratio", timed ? x->peers[peer_index].median_us / x->median_us : 0, timed);
+    bench_json_number("baseline_median_us", x->peers[peer_index].median_us, timed);
+    bench_json_number("ratio", timed ? x->peers[peer_index].median_us / x->median_us : 0, timed);
     if (!timed) {
       printf(", \"why\": ");
       cli_json_string(stdout, x->peers[peer_index].why);
@@ -117,38 +115,19 @@ static void print_json(const bench_run *r, const bench_case *c, const bench_resu
   printf("}\n");
 }
 
-static void print_environment(const bench_run *r) {
-  strb line;
-  strb_init(&line, NULL);
-  bench_env_text(&r->env, &line);
-  printf("%s\n", strb_text(&line));
-  strb_clear(&line);
-}
-
 static void print_head(bench_run *r) {
-  if (r->headed) return;
-  print_environment(r);
-  printf("%-9s %-17s %-18s %-5s %10s %9s %8s %6s %6s  %s\n", "device", "op", "shape", "dtype", "median us", "GFLOP/s",
-         "GB/s", "fma", "copy", "check");
+  if (!r->headed) bench_table_head(&r->env);
   r->headed = true;
-}
-
-/* Of a measured peak; "*": above it. For fma the peak was too low although measured again; above a copy's rate are
- * operands that stay in a cache. */
-static void print_percent(double of, double peak) {
-  if (peak > 0) printf(" %5.0f%%%s", 100 * of / peak, of > peak ? "*" : "");
-  else printf("   n/a");
 }
 
 static void print_row(bench_run *r, const bench_case *c, const bench_result *x, const bench_peaks *p) {
   char shape[96];
   print_head(r);
-  double gflops = c->flops / x->median_us * 1e-3, gbytes = c->bytes / x->median_us * 1e-3;
-  printf("%-9s %-17s %-18s %-5s %10.1f %9.1f %8.1f", tsr_device_get_info(r->o.dev)->id, c->op,
-         bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype), x->median_us, gflops, gbytes);
-  print_percent(gflops, p->gflops);
-  print_percent(gbytes, p->gbytes_per_s);
-  printf("  %-5s", x->ok ? "ok" : "WRONG");
+  bench_table_row(&(bench_cells){.device = tsr_device_get_info(r->o.dev)->id, .op = c->op,
+                                 .shape = bench_shape(c, shape, sizeof shape), .dtype = tsr_dtype_name(c->dtype),
+                                 .median_us = x->median_us, .gflops = c->flops / x->median_us * 1e-3,
+                                 .gbytes_per_s = c->bytes / x->median_us * 1e-3, .peaks = *p,
+                                 .check = x->ok ? "ok" : "WRONG"});
   if (x->default_us > 0) printf("  default %.1f us, gain %.2fx", x->default_us, x->default_us / x->median_us);
   if (x->table_us > 0)
     printf("  table tile %s %.1f us, gain %.2fx", x->table_tile, x->table_us, x->table_us / x->median_us);
@@ -167,8 +146,9 @@ static void print_none(bench_run *r, const char *id, const bench_case *c, const 
   if (r->html) bench_html_none(r->html, id, c, &r->o, kind, why);
   if (!r->json) {
     print_head(r);
-    printf("%-9s %-17s %-18s %-5s %10s %9s %8s %6s %6s  %s: %s\n", id, c->op, bench_shape(c, shape, sizeof shape),
-           tsr_dtype_name(c->dtype), "n/a", "n/a", "n/a", "n/a", "n/a", kind, why);
+    bench_table_none(&(bench_cells){.device = id, .op = c->op, .shape = bench_shape(c, shape, sizeof shape),
+                                    .dtype = tsr_dtype_name(c->dtype)},
+                     kind, why);
     fflush(stdout);
     return;
   }
@@ -225,9 +205,6 @@ static void print_gain(const bench_run *r) {
              exp(r->gain[i].log_sum / r->gain[i].n), r->gain[i].n, r->gain[i].least);
 }
 
-/* Of two exit statuses the one that says more: a failure, the first of several, before what is only not supported. */
-static int worse(int a, int b) { return !a || (a == EXIT_UNSUPPORTED && b) ? b : a; }
-
 static int run_device(bench_run *r, const char *id, bool among_others, const bench_case *cases, int n) {
   tsr_status st = tsr_device_open(r->ctx, id, &r->o.dev);
   if (st) {
@@ -242,7 +219,7 @@ static int run_device(bench_run *r, const char *id, bool among_others, const ben
   memset(r->gain, 0, sizeof r->gain);
   for (int i = 0; i < n; i++) { /* a case that fails is said; the others are measured all the same */
     if (r->lost) print_none(r, id, &cases[i], "failed", "not measured: the device was lost before");
-    else rc = worse(rc, run_case(r, &cases[i]));
+    else rc = bench_worse(rc, run_case(r, &cases[i]));
   }
   print_gain(r);
   tsr_device_close(&r->o.dev);
@@ -255,7 +232,7 @@ static int run_all(bench_run *r, const bench_case *cases, int n) {
   tsr_status st = tsr_devices(r->ctx, &d, &n_devices);
   if (st) return cli_fail(st);
   for (int i = 0; i < n_devices; i++)
-    if (strcmp(d[i].backend, "null")) rc = worse(rc, run_device(r, d[i].id, true, cases, n));
+    if (strcmp(d[i].backend, "null")) rc = bench_worse(rc, run_device(r, d[i].id, true, cases, n));
   return rc;
 }
 
@@ -334,77 +311,120 @@ static int collect(int argc, char **argv, const char *suite, const char *shape, 
   return cli_usage("bench", "no suite \"%s\"; there are %s", suite, known);
 }
 
-/* With the context and what is known of the machine. */
-static int bench_file(const char *file, const bench_model_options *given, const char *policy, const char *tune,
-                      long ms) {
-  bench_model_options o = *given;
+typedef struct bench_args {
+  const char *suite, *device, *shape, *dtype, *against, *policy, *tune, *html, *without; /* NULL: not given */
+  long milliseconds, seed, prompt_tokens, tokens;
+  bool packed, json;
+} bench_args;
+
+enum { PROMPT_TOKENS = 512, TOKENS = 128, MOST_TOKENS = 1 << 20, NOT_GIVEN = -1 };
+
+static tsr_tune tune_of(const char *name) {
+  return !name                   ? TSR_TUNE_DEFAULT
+         : !strcmp(name, "off")  ? TSR_TUNE_OFF
+         : !strcmp(name, "full") ? TSR_TUNE_FULL
+                                 : TSR_TUNE_CACHED;
+}
+
+static tsr_status open_machine(const bench_args *a, tsr_context **ctx, bench_env *env) {
+  TSR_TRY(cli_context(ctx));
+  return bench_env_read(*ctx, a->tune, a->seed, a->milliseconds, env);
+}
+
+static int model_file(const char *file, const bench_args *a) {
   bench_env env;
-  tsr_status st = tsr_policy_parse(policy ? policy : "fast", &o.compile.policy);
-  if (!st) st = cli_context(&o.ctx);
-  if (!st) st = bench_env_read(o.ctx, tune, o.seed, ms, &env);
-  o.env = &env;
-  int rc = st ? cli_fail(st) : bench_model(file, &o);
+  if (a->suite || a->dtype || a->packed || a->html || a->without)
+    return cli_usage("bench", "a model takes none of --suite, --dtype, --packed, --html, --without");
+  bench_model_options o = {.device = a->device && strcmp(a->device, "all") ? a->device : NULL, .shape = a->shape,
+                           .against = a->against, .compile.tune = tune_of(a->tune), .env = &env,
+                           .seconds = (double)a->milliseconds / 1000, .seed = a->seed, .json = a->json};
+  tsr_status st = tsr_policy_parse(a->policy ? a->policy : "fast", &o.compile.policy);
+  if (!st) st = open_machine(a, &o.ctx, &env);
+  const int rc = st ? cli_fail(st) : bench_model(file, &o);
   tsr_context_destroy(&o.ctx);
   return rc;
 }
 
-int cmd_bench(int argc, char **argv) {
-  if (argc > 1 && !strcmp(argv[1], "coll")) return bench_coll(argc - 1, argv + 1);
-  const char *suite = NULL, *device = "all", *shape = NULL, *dtype = NULL, *against = NULL, *policy = NULL,
-             *tune = NULL, *html = NULL;
-  bool packed = false;
-  long ms = 1200;
-  bench_run r = {.json = false};
-  const option options[] = {{.name = "--suite", .text = &suite},        {.name = "--device", .text = &device},
-                            {.name = "--shape", .text = &shape},        {.name = "--dtype", .text = &dtype},
-                            {.name = "--against", .text = &against},    {.name = "--policy", .text = &policy},
-                            {.name = "--json", .flag = &r.json},        {.name = "--packed", .flag = &packed},
-                            {.name = "--milliseconds", .number = &ms},  {.name = "--tune", .text = &tune},
-                            {.name = "--html", .text = &html},          {.name = "--seed", .number = &r.o.seed},
-                            {.name = "--without", .text = &r.o.without}};
-  if (!cli_options("bench", &argc, argv, options, 13)) return EXIT_USAGE;
-  if (tune && strcmp(tune, "off") && strcmp(tune, "cached") && strcmp(tune, "full"))
-    return cli_usage("bench", "--tune is off, cached or full");
-  if (ms < 1 || ms > 600000) return cli_usage("bench", "--milliseconds %ld is not 1 to 600000", ms);
-  r.o.tune = !tune                   ? TSR_TUNE_DEFAULT
-             : !strcmp(tune, "off")  ? TSR_TUNE_OFF
-             : !strcmp(tune, "full") ? TSR_TUNE_FULL
-                                     : TSR_TUNE_CACHED;
-  if (argc == 2 && bench_is_model(argv[1])) {
-    if (suite || dtype || packed || html || r.o.without)
-      return cli_usage("bench", "a model takes none of --suite, --dtype, --packed, --html, --without");
-    const bench_model_options m = {.device = strcmp(device, "all") ? device : NULL, .shape = shape, .against = against,
-                                   .compile.tune = r.o.tune, .seconds = (double)ms / 1000, .seed = r.o.seed,
-                                   .json = r.json};
-    return bench_file(argv[1], &m, policy, tune, ms);
-  }
-  int n_without = 0;
-  for (const char *c = r.o.without; c && *c; c++) n_without += c == r.o.without || *c == ',';
-  if (n_without > BENCH_MOST_WITHOUT)
-    return cli_usage("bench", "--without takes at most %d switches", BENCH_MOST_WITHOUT);
+static bool is_count(long n) { return n == NOT_GIVEN || (n >= 0 && n <= MOST_TOKENS); }
+
+static int llm_file(const char *file, const bench_args *a) {
+  bench_env env;
+  if (a->suite || a->shape || a->dtype || a->against || a->policy || a->tune || a->packed || a->html || a->without)
+    return cli_usage("bench", "a language model takes --device, --prompt-tokens, --tokens, --milliseconds, --seed and "
+                              "--json");
+  if (!is_count(a->prompt_tokens) || !is_count(a->tokens))
+    return cli_usage("bench", "--prompt-tokens and --tokens are 0 to %d", MOST_TOKENS);
+  bench_llm_options o = {.device = a->device, .env = &env, .seconds = (double)a->milliseconds / 1000, .seed = a->seed,
+                         .prompt_tokens = a->prompt_tokens == NOT_GIVEN ? PROMPT_TOKENS : a->prompt_tokens,
+                         .tokens = a->tokens == NOT_GIVEN ? TOKENS : a->tokens, .json = a->json};
+  if (!o.prompt_tokens && !o.tokens) return cli_usage("bench", "--prompt-tokens 0 and --tokens 0: nothing is left");
+  tsr_status st = open_machine(a, &o.ctx, &env);
+  env.least_runs = BENCH_LLM_ROUNDS;
+  const int rc = st ? cli_fail(st) : bench_llm(file, &o);
+  tsr_context_destroy(&o.ctx);
+  return rc;
+}
+
+static int check_switches(const bench_args *a) {
+  int n = 0;
+  for (const char *c = a->without; c && *c; c++) n += c == a->without || *c == ',';
+  if (n > BENCH_MOST_WITHOUT) return cli_usage("bench", "--without takes at most %d switches", BENCH_MOST_WITHOUT);
+  return EXIT_OK;
+}
+
+static int run_cases(bench_run *r, const bench_args *a, const bench_case *cases, int n) {
+  const bool all = !a->device || !strcmp(a->device, "all");
+  int rc = all ? run_all(r, cases, n) : run_device(r, a->device, false, cases, n);
+  if (!a->html) return rc;
+  const int written = bench_html_write(r->html, &r->env, a->html); /* whatever failed: it has the rest, and says what */
+  return written && (!rc || rc == EXIT_UNSUPPORTED) ? written : rc;
+}
+
+static int operations(int argc, char **argv, const bench_args *a) {
+  bench_run r = {.json = a->json, .progress = isatty(2) && !a->json,
+                 .o = {.seed = a->seed, .tune = tune_of(a->tune), .without = a->without,
+                       .seconds = (double)a->milliseconds / 1000}};
+  int n = 0, rc = check_switches(a);
+  if (rc) return rc;
   bench_case *cases = calloc(MAX_CASES, sizeof *cases);
-  int n = 0, rc = cases ? collect(argc, argv, suite, shape, dtype, packed, cases, &n) : EXIT_USAGE;
-  r.progress = isatty(2) && !r.json;
-  r.o.seconds = (double)ms / 1000;
+  rc = cases ? collect(argc, argv, a->suite, a->shape, a->dtype, a->packed, cases, &n) : EXIT_USAGE;
   r.o.place = bench_place_create();
-  if (html && !(r.html = bench_html_new())) rc = EXIT_USAGE;
-  if (!rc) rc = find_peers(&r, against);
-  if (!rc && r.o.without) rc = check_without(r.o.without);
-  tsr_status st = rc ? NULL : tsr_policy_parse(policy ? policy : "fast", &r.o.policy);
-  if (!rc && !st) st = cli_context(&r.ctx);
-  if (!rc && !st) st = bench_env_read(r.ctx, tune, r.o.seed, ms, &r.env);
+  if (a->html && !(r.html = bench_html_new())) rc = EXIT_USAGE;
+  if (!rc) rc = find_peers(&r, a->against);
+  if (!rc && a->without) rc = check_without(a->without);
+  tsr_status st = rc ? NULL : tsr_policy_parse(a->policy ? a->policy : "fast", &r.o.policy);
+  if (!rc && !st) st = open_machine(a, &r.ctx, &r.env);
   if (st) rc = cli_fail(st);
   for (int i = 0; i < n && !rc; i++) /* all of them before the first is timed */
     if ((st = bench_check(r.ctx, &cases[i]))) rc = cli_fail(st);
-  bool ran = !rc;
-  if (!rc) rc = !strcmp(device, "all") ? run_all(&r, cases, n) : run_device(&r, device, false, cases, n);
-  if (ran && html) { /* whatever failed: the page has the rest, and says what */
-    int written = bench_html_write(r.html, &r.env, html);
-    if (written && (!rc || rc == EXIT_UNSUPPORTED)) rc = written;
-  }
+  if (!rc) rc = run_cases(&r, a, cases, n);
   bench_html_free(&r.html);
   bench_place_destroy(&r.o.place);
   tsr_context_destroy(&r.ctx);
   free(cases);
-  return worse(rc, r.wrong ? EXIT_WRONG : EXIT_OK);
+  return bench_worse(rc, r.wrong ? EXIT_WRONG : EXIT_OK);
+}
+
+int cmd_bench(int argc, char **argv) {
+  if (argc > 1 && !strcmp(argv[1], "coll")) return bench_coll(argc - 1, argv + 1);
+  bench_args a = {.milliseconds = 1200, .prompt_tokens = NOT_GIVEN, .tokens = NOT_GIVEN};
+  const option options[] = {{.name = "--suite", .text = &a.suite},      {.name = "--device", .text = &a.device},
+                            {.name = "--shape", .text = &a.shape},      {.name = "--dtype", .text = &a.dtype},
+                            {.name = "--against", .text = &a.against},  {.name = "--policy", .text = &a.policy},
+                            {.name = "--json", .flag = &a.json},        {.name = "--packed", .flag = &a.packed},
+                            {.name = "--tune", .text = &a.tune},        {.name = "--html", .text = &a.html},
+                            {.name = "--seed", .number = &a.seed},      {.name = "--without", .text = &a.without},
+                            {.name = "--tokens", .number = &a.tokens},
+                            {.name = "--prompt-tokens", .number = &a.prompt_tokens},
+                            {.name = "--milliseconds", .number = &a.milliseconds}};
+  if (!cli_options("bench", &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
+  if (a.tune && strcmp(a.tune, "off") && strcmp(a.tune, "cached") && strcmp(a.tune, "full"))
+    return cli_usage("bench", "--tune is off, cached or full");
+  if (a.milliseconds < 1 || a.milliseconds > 600000)
+    return cli_usage("bench", "--milliseconds %ld is not 1 to 600000", a.milliseconds);
+  if (argc == 2 && bench_is_llm(argv[1])) return llm_file(argv[1], &a);
+  if (a.tokens != NOT_GIVEN || a.prompt_tokens != NOT_GIVEN)
+    return cli_usage("bench", "--tokens and --prompt-tokens go with one language model (FILE.gguf)");
+  if (argc == 2 && bench_is_model(argv[1])) return model_file(argv[1], &a);
+  return operations(argc, argv, &a);
 }

@@ -3,43 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/import/onnx.h"
+#include "tools/tessera/named_files.h"
 #include "tools/tessera/onnx_file.h"
-
-enum { MOST_FILES = 64 };
-
-typedef struct files {
-  const char *text[MOST_FILES]; /* NAME=PATH */
-  int n;
-} files;
-
-static bool add_file(void *user, const char *value) {
-  files *f = user;
-  if (strchr(value, '=') && f->n < MOST_FILES) {
-    f->text[f->n++] = value;
-    return true;
-  }
-  cli_usage("import", "\"%s\" is not NAME=FILE", value);
-  return false;
-}
-
-static bool input_file(void *user, const char *name, npy_array *out) {
-  const files *f = user;
-  char why[512];
-  for (int i = 0; i < f->n; i++) {
-    const size_t n = strcspn(f->text[i], "=");
-    if (shape_same_name(f->text[i], n, name)) return npy_load(f->text[i] + n + 1, out, why, sizeof why);
-  }
-  return false;
-}
-
-static bool file_shape(void *user, const char *name, tsr_shape *out) {
-  npy_array x;
-  if (!input_file(user, name, &x)) return false;
-  *out = x.shape;
-  npy_free(&x);
-  return true;
-}
 
 /* "-o FILE" is taken out of the arguments. NULL: it isn't there. */
 static const char *take_output(int *argc, char **argv) {
@@ -53,10 +18,11 @@ static const char *take_output(int *argc, char **argv) {
   return NULL;
 }
 
-static int import(tsr_context *ctx, const shape_list *shapes, files *inputs, const char *model, const char *out) {
+static int import(tsr_context *ctx, const shape_list *shapes, input_source *inputs, const char *model,
+                  const char *out) {
   tsr_graph *g = NULL;
   char *text = NULL;
-  int rc = onnx_file_graph(shapes, ctx, model, input_file, inputs, &g);
+  int rc = onnx_file_graph(shapes, ctx, model, input_array, inputs, &g);
   tsr_status st = rc ? NULL : tsr_graph_print(g, &text);
   if (!rc) rc = st ? cli_fail(st) : cli_write_text("import", out, text);
   if (text) tsr_text_free(ctx, &text);
@@ -65,10 +31,10 @@ static int import(tsr_context *ctx, const shape_list *shapes, files *inputs, con
 }
 
 int cmd_import(int argc, char **argv) {
-  files inputs = {.n = 0};
-  shape_list shapes = {.command = "import", .find = file_shape, .user = &inputs};
+  input_source inputs = {.npy.command = "import"};
+  shape_list shapes = {.command = "import", .find = input_shape, .user = &inputs};
   const option options[] = {{.name = "--shape", .each = shape_list_add, .user = &shapes},
-                            {.name = "--input", .each = add_file, .user = &inputs}};
+                            {.name = "--input", .each = named_files_add, .user = &inputs.npy}};
   tsr_context *ctx = NULL;
   const char *out = take_output(&argc, argv);
   if (!cli_options("import", &argc, argv, options, 2)) return EXIT_USAGE;

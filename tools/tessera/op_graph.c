@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/dtype.h"
-#include "tools/tessera/shapes.h"
+#include "tools/tessera/program_file.h"
 
 bool op_graph_is_file(const char *what) { return strpbrk(what, "/.") || !access(what, R_OK) || !strcmp(what, "-"); }
 
@@ -14,25 +14,15 @@ int op_graph_dtype(const char *command, const char *file) {
   return cli_usage(command, "--dtype goes with an operation; the types of %s stand in it", file);
 }
 
-static int from_file(tsr_context *ctx, const char *path, tsr_graph **out) {
-  size_t bytes;
-  char *text = cli_read_file(path, &bytes);
-  if (!text) return EXIT_USAGE;
-  tsr_status st = tsr_graph_parse(ctx, text, bytes, path, out);
-  free(text);
-  return st ? cli_fail(st) : EXIT_OK;
-}
-
-/* "A=300x64,B=64x80": what the unknown dimensions of a file's inputs are. */
-static int with_shapes(const char *command, const char *shapes, const char *file, tsr_graph **g) {
+/* shapes: "A=300x64,B=64x80", what the open dimensions of a file's inputs are; NULL: nothing is said. */
+static int from_file(const char *command, tsr_context *ctx, const char *path, const char *shapes, tsr_graph **out) {
   shape_list l = {.command = command};
-  tsr_graph *known = NULL;
-  int rc = EXIT_OK;
-  char *text = strdup(shapes), *rest = text;
-  for (char *one; !rc && rest && (one = strsep(&rest, ","));) rc = shape_list_add(&l, one) ? EXIT_OK : EXIT_USAGE;
-  if (!rc) rc = shape_list_specialize(&l, *g, file, &known);
-  tsr_graph_destroy(g);
-  *g = known;
+  program_file f;
+  char *text = shapes ? strdup(shapes) : NULL;
+  int rc = program_file_read(command, path, &f);
+  if (!rc && !shape_list_add_all(&l, text)) rc = EXIT_USAGE;
+  if (!rc) rc = program_file_graph(&f, &l, ctx, out);
+  program_file_clear(&f);
   free(text);
   return rc;
 }
@@ -214,10 +204,8 @@ int op_graph(const char *command, tsr_context *ctx, const char *what, const char
   tsr_shape s[OP_GRAPH_OPERANDS];
   *out = NULL;
   bool named = shape && strchr(shape, '=');
-  if ((!shape || named) && op_graph_is_file(what)) {
-    int rc = dtype ? op_graph_dtype(command, what) : from_file(ctx, what, out);
-    return rc || !named ? rc : with_shapes(command, shape, what, out);
-  }
+  if ((!shape || named) && op_graph_is_file(what))
+    return dtype ? op_graph_dtype(command, what) : from_file(command, ctx, what, shape, out);
   if (!shape) return cli_usage(command, "%s needs --shape (matmul: MxNxK or BxMxNxK; others: ROWSxCOLS)", what);
   tsr_dtype t = tsr_dtype_parse(dtype ? dtype : "f32");
   int n = cli_parse_shape(shape, d, 8);

@@ -28,6 +28,13 @@ bool shape_list_add(void *user, const char *value) {
   return true;
 }
 
+bool shape_list_add_all(shape_list *l, char *text) {
+  char *rest = text;
+  for (char *one; rest && (one = strsep(&rest, ","));)
+    if (!shape_list_add(l, one)) return false;
+  return true;
+}
+
 static bool is_unknown(const tsr_shape *s) {
   for (int i = 0; i < s->rank; i++)
     if (s->dims[i] == TSR_ANY_DIM) return true;

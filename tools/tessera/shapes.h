@@ -22,6 +22,8 @@ bool shape_same_name(const char *request, size_t n, const char *name);
 bool shape_list_find(const shape_list *l, const char *name, tsr_shape *out);
 /* For the option --shape: user is the list. */
 bool shape_list_add(void *user, const char *value);
+/* "a=1x2,b=3", which is cut up and must outlive the list; NULL: nothing. */
+bool shape_list_add_all(shape_list *l, char *text);
 /* A graph with unknown dimensions for the list's shapes. 0 and *out, else one line was printed. */
 int shape_list_specialize(const shape_list *l, const tsr_graph *g, const char *file, tsr_graph **out);
 /* The same of a text, compiled. */

@@ -1,0 +1,163 @@
+/* tests/cli/test_bench_llm.c - `tessera bench FILE.gguf` on small decoders with random weights: a row for the prompt
+ * and one for generation, in JSON with the fields that other models' rows have, rates that follow from the file, each
+ * device with rows of its own; bad options, files and lengths are one line and exit status 2. */
+#include <math.h>
+
+#include "core/base/json.h"
+#include "tests/cli/cli_run.h"
+#include "tests/support/llm_file.h"
+
+#define SHORT " --device cpu:0 --milliseconds 1 "
+
+static llm_file model;
+
+static void write_model(const cli *c, const char *name, const llm_file_options *o, size_t cut) {
+  strb file;
+  strb_init(&file, NULL);
+  llm_file_make(&model, o);
+  llm_file_bytes(&model, &file);
+  cli_write(c, name, file.p, cut ? cut : file.n);
+  strb_clear(&file);
+}
+
+static void check(cli *c, bool ok, const char *what) {
+  c->n++;
+  if (ok) return;
+  c->wrong++;
+  printf("not so: %s; said:\n%s\n", what, c->said);
+}
+
+/* Objects of a run, a line each. Returns how many. */
+static int rows_of(cli *c, arena *a, const char *args, int want_rc, const json *out[8]) {
+  const int rc = cli_run(c, args);
+  int n = 0;
+  check(c, rc == want_rc, args);
+  for (char *p = c->said, *end; n < 8 && (end = strchr(p, '\n')); p = end + 1) {
+    json *j = NULL;
+    if (*p != '{') continue;
+    tsr_status st = json_parse(a, p, (size_t)(end - p), "row", &j);
+    check(c, !st, "a line of JSON");
+    tsr_status_free(st);
+    if (j) out[n++] = j;
+  }
+  return n;
+}
+
+static bool text_is(const json *row, const char *key, const char *want) {
+  return !strcmp(json_str(row, key, "?"), want);
+}
+
+static void row_is_whole(cli *c, const json *row, const char *shape, double tokens) {
+  const double us = json_num(row, "median_us", -1), per_s = json_num(row, "tokens_per_s", -1);
+  check(c, text_is(row, "op", "m.gguf") && text_is(row, "shape", shape) && text_is(row, "dtype", "f32"), shape);
+  check(c, text_is(row, "device", "cpu:0") && text_is(row, "timed_by", "host"), "device, clock");
+  check(c, json_num(row, "tokens", 0) == tokens && json_num(row, "runs", 0) >= 3, "tokens, runs");
+  check(c, us > 0 && json_num(row, "min_us", 0) <= us && fabs(per_s * us / 1e6 / tokens - 1) < 1e-4, "tokens by time");
+  check(c, json_get(row, "ok") && json_get(row, "ok")->boolean, "right");
+  check(c, json_num(row, "error", 1) < 1e-4 && json_num(row, "tolerance", 0) == 0.02, "f32 is f32 both ways");
+}
+
+/* Of products with matrices of the layers; of all weights, the embedding being the output matrix too. */
+static void rates_follow_from_the_file(cli *c, const json *prompt, const json *generated) {
+  double flops = 0, bytes = 0;
+  for (uint64_t i = 0; i < model.n_tensors; i++) {
+    const char *name = model.t[i].name;
+    bytes += 4 * (double)model.t[i].n;
+    if (!strncmp(name, "blk.", 4) && !strstr(name, "norm")) flops += 2 * (double)model.t[i].n;
+  }
+  const double pp = json_num(prompt, "gflops", 0) * json_num(prompt, "median_us", 0) * 1e3 / 32,
+               tg = json_num(generated, "gbytes_per_s", 0) * json_num(generated, "median_us", 0) * 1e3 / 8;
+  check(c, fabs(pp / flops - 1) < 1e-4, "flops of a token of the prompt");
+  check(c, fabs(tg / bytes - 1) < 1e-4, "bytes of a token that is generated");
+  check(c, json_num(generated, "copy_gbytes_per_s", 0) > 0 && json_num(generated, "peak_fraction", 0) > 0, "the peak");
+}
+
+static void json_has_what_models_have(cli *c) {
+  const json *rows[8], *other[8];
+  arena a;
+  arena_init(&a, NULL);
+  const int n = rows_of(c, &a, "bench m.gguf --prompt-tokens 32 --tokens 8 --seed 3 --json" SHORT, 0, rows);
+  check(c, n == 2, "two rows");
+  if (n == 2) {
+    row_is_whole(c, rows[0], "pp32", 32);
+    row_is_whole(c, rows[1], "tg8", 8);
+    rates_follow_from_the_file(c, rows[0], rows[1]);
+    check(c, json_num(rows[0], "first_result_us", 0) > json_num(rows[0], "min_us", 0), "the first result");
+    check(c, json_num(json_get(rows[0], "environment"), "seed", 0) == 3, "the environment");
+  }
+  const int m = rows_of(c, &a, "bench " TSR_SOURCE_DIR "/examples/mlp.onnx --shape x=2x8 --json" SHORT, 0, other);
+  check(c, m == 1, "a row of another model");
+  for (const json *k = m ? other[0]->first : NULL; k && n; k = k->next)
+    check(c, json_get(rows[0], k->key) && json_get(rows[n - 1], k->key), k->key);
+  check(c, rows_of(c, &a, "bench m.gguf --prompt-tokens 0 --tokens 4 --json" SHORT, 0, rows) == 1 &&
+              text_is(rows[0], "shape", "tg4") && json_num(rows[0], "first_result_us", 0) > 0, "generation alone");
+  check(c, rows_of(c, &a, "bench m.gguf --prompt-tokens 40 --tokens 0 --json" SHORT, 0, rows) == 1 &&
+              text_is(rows[0], "shape", "pp40"), "the prompt alone");
+  arena_clear(&a);
+}
+
+static void table_has_the_columns_of_operations(cli *c) {
+  check(c, !cli_run(c, "bench m.gguf --prompt-tokens 16 --tokens 4" SHORT), "a table");
+  check(c, strstr(c->said, "timed for 1 ms or 3 runs a case\ndevice    op ") != NULL, "the head");
+  check(c, strstr(c->said, "\ncpu:0     m.gguf            pp16               f32 ") != NULL, "the prompt's row");
+  const char *row = strstr(c->said, "\ncpu:0     m.gguf            tg4                f32 ");
+  check(c, row && strstr(row, "  ok ") && strstr(row, " tokens/s"), "the row of generation");
+}
+
+/* A device that fails has its rows, and the others have theirs. */
+static void each_device_has_rows(cli *c) {
+  const json *rows[8];
+  arena a;
+  arena_init(&a, NULL);
+  static const char all[] = "bench m.gguf --prompt-tokens 8 --tokens 2 --milliseconds 1 --json --device all";
+  if (cli_run(c, "bench m.gguf --prompt-tokens 8 --tokens 2 --milliseconds 1 --device vulkan:0")) {
+    printf("no Vulkan device: its rows were not looked at\n");
+    return;
+  }
+  check(c, strstr(c->said, "\nvulkan:0  m.gguf            tg2 ") != NULL, "rows on Vulkan");
+  setenv("TSR_VK_FAULT", "lost:2", 1);
+  const int n = rows_of(c, &a, all, 3, rows);
+  unsetenv("TSR_VK_FAULT");
+  check(c, n >= 4 && n % 2 == 0, "two rows for each device");
+  bool failed = false, measured = false;
+  for (int i = 0; i < n; i++) {
+    failed |= text_is(rows[i], "device", "vulkan:0") && json_get(rows[i], "failed");
+    measured |= text_is(rows[i], "device", "cpu:0") && json_num(rows[i], "median_us", 0) > 0;
+  }
+  check(c, failed && measured, "a lost device beside one that works");
+  arena_clear(&a);
+}
+
+static void what_is_wrong_is_one_line(cli *c) {
+  cli_refused(c, "no such file", "bench gone.gguf" SHORT, "gone.gguf: can't be opened");
+  cli_refused(c, "no such file on any device", "bench gone.gguf --device all", "gone.gguf: can't be opened");
+  cli_refused(c, "text", "bench text.gguf" SHORT, "not a safetensors, .npz or GGUF file");
+  cli_refused(c, "a tensor missing", "bench no_norm.gguf" SHORT, "no tensor \"output_norm.weight\"");
+  cli_refused(c, "a long prompt", "bench m.gguf" SHORT, "a text of 512 tokens; the model's context is 256");
+  check(c, cli_run(c, "bench m.gguf --device cpu:9") == 3 && cli_one_line(c) && strstr(c->said, "cpu:9"), "no device");
+  cli_refused(c, "nothing to do", "bench m.gguf --prompt-tokens 0 --tokens 0", "nothing is left");
+  cli_refused(c, "a length", "bench m.gguf --tokens -3", "--prompt-tokens and --tokens are 0 to 1048576");
+  cli_refused(c, "a length", "bench m.gguf --prompt-tokens 2000000", "--prompt-tokens and --tokens are 0 to 1048576");
+  cli_refused(c, "an option of operations", "bench m.gguf --dtype f16", "a language model takes --device, ");
+  cli_refused(c, "an option of language models", "bench add --tokens 3", "go with one language model");
+  for (size_t cut = 5; cut < 12000; cut += 2345) {
+    write_model(c, "cut.gguf", &(llm_file_options){.arch = "llama"}, cut);
+    cli_refused(c, "a truncated file", "bench cut.gguf" SHORT, "cut.gguf: offset ");
+    llm_file_clear(&model);
+  }
+}
+
+int main(void) {
+  cli c;
+  if (!cli_begin(&c)) return 77;
+  write_model(&c, "no_norm.gguf", &(llm_file_options){.arch = "llama", .without = "output_norm.weight"}, 0);
+  llm_file_clear(&model);
+  write_model(&c, "m.gguf", &(llm_file_options){.arch = "llama"}, 0);
+  cli_write(&c, "text.gguf", "no model\n", 9);
+  json_has_what_models_have(&c);
+  table_has_the_columns_of_operations(&c);
+  each_device_has_rows(&c);
+  llm_file_clear(&model);
+  what_is_wrong_is_one_line(&c);
+  return cli_end(&c);
+}
