@@ -7,7 +7,8 @@ dir=$BUILD/aarch64
 "$CMAKE" -S "$SOURCE" -B "$dir" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_TOOLCHAIN_FILE="$SOURCE/cmake/aarch64-linux-gnu.cmake" \
   -DCMAKE_C_COMPILER_LAUNCHER="$LAUNCHER" -DTSR_WERROR="$WERROR" >"$dir.log"
-tests=$(basename -s .c -a "$SOURCE"/tests/unit/test_cpu_*.c)
+# cmocka is the host's.
+tests=$(grep -L 'include <cmocka' "$SOURCE"/tests/unit/test_cpu_*.c | xargs basename -s .c -a)
 # shellcheck disable=SC2086
 "$CMAKE" --build "$dir" --parallel 2 >>"$dir.log" --target tessera_static tessera_shared tessera tessera-probe \
   example_charlm test_conformance $tests || { grep -A5 'error' "$dir.log"; exit 1; }
