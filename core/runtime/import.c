@@ -46,7 +46,7 @@ static tsr_status check_inputs(const tsr_context *c, const tsr_import_desc *d) {
     if (x->shape.rank > TSR_MAX_RANK)
       return RT_BAD(c, "graph_import", NULL, "input %s: rank %d", x->name, x->shape.rank);
     for (int k = 0; k < x->shape.rank; k++)
-      if (x->shape.dims[k] < 0)
+      if (x->shape.dims[k] < 0 && x->shape.dims[k] != TSR_ANY_DIM)
         return RT_BAD(c, "graph_import", "dimensions are numbers", "input %s: dimension %d is %lld", x->name, k,
                       (long long)x->shape.dims[k]);
   }

@@ -255,7 +255,8 @@ TSR_API TSR_MUST_USE tsr_status tsr_graph_parse(tsr_context *ctx, const char *te
 /* Of an input of a model that is imported. */
 typedef struct tsr_import_input {
   const char *name;
-  tsr_shape shape;  /* rank -1: the model's own */
+  tsr_shape shape;  /* rank -1: the model's own; so is a dimension of TSR_ANY_DIM. What the model leaves open under a
+                       name is what another input's shape here has for that name */
   tsr_dtype dtype;  /* of data */
   const void *data; /* the elements, row-major, where the model's program depends on them (a shape that is an input): it
                        is then made for these. NULL: not known */

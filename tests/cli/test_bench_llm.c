@@ -2,6 +2,7 @@
  * and one for generation, in JSON with the fields that other models' rows have, rates that follow from the file, each
  * device with rows of its own; bad options, files and lengths are one line and exit status 2. */
 #include <math.h>
+#include <sys/stat.h>
 
 #include "core/base/json.h"
 #include "tests/cli/cli_run.h"
@@ -104,6 +105,65 @@ static void table_has_the_columns_of_operations(cli *c) {
   check(c, row && strstr(row, "  ok ") && strstr(row, " tokens/s"), "the row of generation");
 }
 
+/* A llama-bench of the test's own: writes down what it is told, then does as `body` says. */
+static void write_peer(const cli *c, const char *body) {
+  char script[512], path[256];
+  const int n = snprintf(script, sizeof script, "#!/bin/sh\necho \"$@\" >>asked.txt\n%s\n", body);
+  cli_write(c, "llama-bench", script, (size_t)n);
+  cli_path(c, "llama-bench", path, sizeof path);
+  check((cli *)(uintptr_t)c, !chmod(path, 0700), "a program");
+}
+
+static bool was_asked(const cli *c, const char *what) {
+  static char text[8192];
+  char path[256];
+  cli_path(c, "asked.txt", path, sizeof path);
+  FILE *f = fopen(path, "r");
+  const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+  if (f) fclose(f);
+  text[n] = 0;
+  return strstr(text, what) != NULL;
+}
+
+#define AGAINST "bench m.gguf --prompt-tokens 8 --tokens 2 --against llama" SHORT
+
+static void peer_is_beside(cli *c) {
+  const json *rows[8];
+  char path[4096], old[4000];
+  arena a;
+  arena_init(&a, NULL);
+  snprintf(old, sizeof old, "%s", getenv("PATH") ? getenv("PATH") : "");
+  snprintf(path, sizeof path, "%s:%s", c->dir, old);
+  setenv("PATH", path, 1);
+  setenv("TSR_THREADS", "1", 1);
+  write_peer(c, "echo '[ {\"build_commit\": \"abc\", \"build_number\": 77,'\necho '\"samples_ns\": [ 5000000 ]} ]'");
+  int n = rows_of(c, &a, AGAINST "--json", 0, rows);
+  check(c, n == 2 && was_asked(c, "-m m.gguf -p 8 -n 0 -t 1 -r 1 -ngl 0 -o json\n"), "a prompt is asked for");
+  check(c, was_asked(c, "-m m.gguf -p 0 -n 2 -t 1 -r 1 -ngl 0 -o json\n"), "generation is asked for");
+  for (int i = 0; i < n; i++) {
+    check(c, text_is(rows[i], "baseline", "llama.cpp 77 (abc)") && json_num(rows[i], "baseline_median_us", 0) == 5000,
+          "its time and version");
+    check(c, fabs(json_num(rows[i], "ratio", 0) * json_num(rows[i], "median_us", 0) / 5000 - 1) < 1e-3, "the ratio");
+  }
+  check(c, !cli_run(c, AGAINST) && strstr(c->said, "  first result ") && strstr(c->said, "llama.cpp 77 (abc) "),
+        "the peer in the table");
+  static const char *const bad[][2] = {{"exit 3", "llama-bench ends with status 3"},
+                                       {"echo '[]'", "llama-bench gives no time of a run"},
+                                       {"echo '[{\"samples_ns\": 3}]'", "llama-bench gives no time of a run"},
+                                       {"echo no JSON", "llama-bench:1:1"}};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    write_peer(c, bad[i][0]);
+    n = rows_of(c, &a, AGAINST "--json", 0, rows);
+    check(c, n == 2 && strstr(json_str(rows[0], "why", ""), bad[i][1]), bad[i][1]);
+    check(c, n == 2 && text_is(rows[0], "baseline", "llama.cpp") && json_num(rows[0], "ratio", -1) < 0, "no ratio");
+  }
+  setenv("PATH", "/nowhere", 1);
+  check(c, !cli_run(c, AGAINST) && strstr(c->said, "llama.cpp: no llama-bench in PATH\n"), "no peer");
+  setenv("PATH", old, 1);
+  unsetenv("TSR_THREADS");
+  arena_clear(&a);
+}
+
 /* A device that fails has its rows, and the others have theirs. */
 static void each_device_has_rows(cli *c) {
   const json *rows[8];
@@ -139,6 +199,7 @@ static void what_is_wrong_is_one_line(cli *c) {
   cli_refused(c, "a length", "bench m.gguf --tokens -3", "--prompt-tokens and --tokens are 0 to 1048576");
   cli_refused(c, "a length", "bench m.gguf --prompt-tokens 2000000", "--prompt-tokens and --tokens are 0 to 1048576");
   cli_refused(c, "an option of operations", "bench m.gguf --dtype f16", "a language model takes --device, ");
+  cli_refused(c, "a peer", "bench m.gguf --against onnxruntime", "no peer \"onnxruntime\" for language models");
   cli_refused(c, "an option of language models", "bench add --tokens 3", "go with one language model");
   for (size_t cut = 5; cut < 12000; cut += 2345) {
     write_model(c, "cut.gguf", &(llm_file_options){.arch = "llama"}, cut);
@@ -156,6 +217,7 @@ int main(void) {
   cli_write(&c, "text.gguf", "no model\n", 9);
   json_has_what_models_have(&c);
   table_has_the_columns_of_operations(&c);
+  peer_is_beside(&c);
   each_device_has_rows(&c);
   llm_file_clear(&model);
   what_is_wrong_is_one_line(&c);

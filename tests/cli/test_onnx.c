@@ -2,6 +2,7 @@
  * is wrong. */
 #include "core/import/npy.h"
 #include "tests/cli/cli_run.h"
+#include "tests/support/onnx_message.h"
 
 #define MLP TSR_SOURCE_DIR "/examples/mlp.onnx"
 #define OPS TSR_SOURCE_DIR "/tests/fuzz/corpus/onnx/ops.onnx"
@@ -61,6 +62,27 @@ static void every_op_of_a_model_runs(cli *c) {
   npy_free(&y);
 }
 
+/* x [N, 3] + y [N, 3]: a number for N is one for both, whether it is given by name or by the file of one of them. */
+static void named_dimensions_are_numbers_once(cli *c) {
+  const float x[12] = {1, 2, 3};
+  message g = {.n = 0}, v[2] = {value("x", F32, "N", 3), value("y", F32, "N", 3)};
+  message n = node_of("Add", NAMES("x", "y"), NAMES("s"));
+  for (int i = 0; i < 2; i++) inside(&g, 11, &v[i]);
+  inside(&g, 1, &n);
+  add_value(&g, 12, "s");
+  const message m = model(&g);
+  cli_write(c, "sum.onnx", m.p, m.n);
+  write_npy(c, "x.npy", 2, (int64_t[]){4, 3}, x, 12);
+  check(c, !cli_run(c, "run sum.onnx --shape N=5") && !strcmp(c->said, "output 0: 5x3 f32\n"), "N by its name");
+  check(c, !cli_run(c, "run sum.onnx --input x=x.npy") && !strcmp(c->said, "output 0: 4x3 f32\n"), "N by a file");
+  check(c, !cli_run(c, "run sum.onnx --shape y=6x3") && !strcmp(c->said, "output 0: 6x3 f32\n"), "N by a shape");
+  check(c, !cli_run(c, "import sum.onnx --shape N=5 -o s.mlir") && !cli_run(c, "run s.mlir"), "imported");
+  cli_refused(c, "two numbers", "run sum.onnx --input x=x.npy --shape N=5", "--shape N=5: dimension 0 of input x is 4");
+  cli_refused(c, "no number", "run sum.onnx --shape N=2x3", "--shape N=2x3: dimension N takes one number");
+  cli_refused(c, "no such name", "run sum.onnx --shape K=2", "no input \"K\"");
+  cli_refused(c, "nothing said", "run sum.onnx", "--shape N=2 all of that name)");
+}
+
 static void what_is_wrong_is_one_line(cli *c) {
   cli_refused(c, "an open dimension", "run " MLP, "input x has an unknown dimension (--shape x=2x3..");
   cli_refused(c, "another extent", "run " MLP " --shape x=2x9", "dimension 1 of input x is 8, not 9");
@@ -84,6 +106,7 @@ int main(void) {
   if (!cli_begin(&c)) return 77;
   models_run_and_are_imported(&c);
   every_op_of_a_model_runs(&c);
+  named_dimensions_are_numbers_once(&c);
   what_is_wrong_is_one_line(&c);
   return cli_end(&c);
 }

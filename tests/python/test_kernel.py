@@ -283,6 +283,10 @@ class Models(unittest.TestCase):
     def test_open_dimensions_are_given(self):
         g = graph.load(self.model("Add", ("n", 3)), shapes={"x": (1, 3)})
         self.assertEqual(g([[1.0, 2.0, 3.0]]).tolist(), [[2, 4, 6]])
+        g = graph.load(self.model("Add", ("n", 3)), shapes={"x": (2, None)})  # None: as the model says
+        self.assertEqual(g.inputs[0].shape, (2, 3))
+        with self.assertRaisesRegex(tessera.Error, "unknown dimension"):
+            graph.load(self.model("Add", ("n", 3)), shapes={"x": (None, 3)})
 
     def test_what_is_wrong_is_one_error(self):
         with self.assertRaises(tessera.UnsupportedError) as caught:

@@ -271,9 +271,47 @@ static void shapes_that_are_not_known_are_asked_for(void **state) {
   assert_null(onnx_parse(m.p, m.n, "m.onnx", &model));
   tsr_status st = onnx_convert(model, &(onnx_options){.any_dim = 0}, NULL, &module, NULL);
   assert_non_null(
-      strstr(tsr_status_message(st), "input x has an unknown dimension (--shape x=2x3.. gives it a number)"));
+      strstr(tsr_status_message(st), "input x has an unknown dimension (--shape x=2x3.. gives it a number, --shape N=2 "
+                                     "all of that name)"));
   tsr_status_free(st);
   onnx_close(&model);
+}
+
+static void refused(tsr_context *ctx, const tsr_import_desc *d, const char *says) {
+  tsr_graph *g = (tsr_graph *)ctx;
+  tsr_status st = tsr_graph_import(ctx, d, &g);
+  if (!strstr(tsr_status_message(st), says)) fail_msg("%s, not %s", tsr_status_message(st), says);
+  assert_null(g);
+  tsr_status_free(st);
+}
+
+/* x [N, 3], y [N, 3] and z [M, 3]: what a given shape says of N holds for the input that leaves it open. */
+static void a_dimension_has_one_number_by_its_name(void **state) {
+  message g = graph_with_x(), n = node_of("Add", NAMES("x", "y"), NAMES("s")), y = value("y", F32, "N", 3);
+  const message z = value("z", F32, "M", 3);
+  inside(&g, 11, &y);
+  inside(&g, 11, &z);
+  inside(&g, 1, &n);
+  add_value(&g, 12, "s");
+  message m = model(&g);
+  tsr_context *ctx;
+  tsr_graph *made;
+  assert_null(tsr_context_create(NULL, &ctx));
+  tsr_import_input in[2] = {{.name = "y", .shape = {.rank = 2, .dims = {5, TSR_ANY_DIM}}},
+                            {.name = "z", .shape = {.rank = 2, .dims = {7, 3}}}};
+  tsr_import_desc d = {.data = m.p, .bytes = m.n, .inputs = in, .n_inputs = 2};
+  assert_null(tsr_graph_import(ctx, &d, &made));
+  const int64_t want[3] = {5, 5, 7};
+  for (int i = 0; i < 3; i++) {
+    const tsr_shape s = tsr_graph_input_info(made, i).shape;
+    assert_true(s.rank == 2 && s.dims[0] == want[i] && s.dims[1] == 3);
+  }
+  tsr_graph_destroy(&made);
+  d.n_inputs = 1;
+  refused(ctx, &d, "input z has an unknown dimension (--shape z=2x3.. gives it a number, --shape M=2 all of that");
+  in[0].shape.dims[1] = 4;
+  refused(ctx, &d, "dimension 1 of input y is 3, not 4");
+  tsr_context_destroy(&ctx);
 }
 
 /* A body that is a Loop of a Loop ..: written out it would be too long. */
@@ -301,14 +339,6 @@ static void endless_models_are_refused(void **state) {
   tsr_status_free(st);
 }
 
-static void refused(tsr_context *ctx, const tsr_import_desc *d, const char *says) {
-  tsr_graph *g = (tsr_graph *)ctx;
-  tsr_status st = tsr_graph_import(ctx, d, &g);
-  if (!strstr(tsr_status_message(st), says)) fail_msg("%s, not %s", tsr_status_message(st), says);
-  assert_null(g);
-  tsr_status_free(st);
-}
-
 static void models_are_imported_from_memory(void **state) {
   static const char text[] = "\"tessera.graph.func\"() ({\n^bb0(%a: tensor<2xf32>):\n  \"tessera.graph.return\"(%a) : "
                              "(tensor<2xf32>) -> ()\n}) {sym_name = \"main\"} : () -> ()\n";
@@ -333,8 +363,10 @@ static void models_are_imported_from_memory(void **state) {
   refused(ctx, &(tsr_import_desc){.path = "/none.onnx"}, "/none.onnx: can't be opened");
   refused(ctx, &(tsr_import_desc){.data = m.p, .bytes = m.n, .n_inputs = 1}, "inputs");
   refused(ctx, &(tsr_import_desc){.data = m.p, .bytes = m.n}, "input x has an unknown dimension");
-  x.shape.dims[0] = -1;
-  refused(ctx, &d, "input x: dimension 0 is -1");
+  x.shape.dims[0] = TSR_ANY_DIM;
+  refused(ctx, &d, "input x has an unknown dimension");
+  x.shape.dims[0] = -2;
+  refused(ctx, &d, "input x: dimension 0 is -2");
   x.shape.rank = 9;
   refused(ctx, &d, "input x: rank 9");
   x.name = NULL;
@@ -352,6 +384,7 @@ int main(void) {
       cmocka_unit_test(data_behind_4_gigabytes_is_read),
       cmocka_unit_test(all_that_is_unsupported_is_said),
       cmocka_unit_test(shapes_that_are_not_known_are_asked_for),
+      cmocka_unit_test(a_dimension_has_one_number_by_its_name),
       cmocka_unit_test(endless_models_are_refused),
       cmocka_unit_test(models_are_imported_from_memory),
   };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/baselines/llama.h"
 #include "core/base/clock.h"
 #include "core/base/int_math.h"
 #include "core/base/sample.h"
@@ -25,7 +26,7 @@ typedef struct llm_row {
   const char *kind;    /* "pp", "tg" */
   int64_t tokens;
   double first_us;     /* from the file to the first logits; 0: another row had them */
-  double us[MOST_ROUNDS];
+  double us[MOST_ROUNDS], theirs[MOST_ROUNDS];
   int n;
 } llm_row;
 
@@ -42,6 +43,8 @@ typedef struct llm_bench {
   float *logits;            /* of the check */
   double error, copy;       /* copy: the device's peak; 0: unknown */
   bool headed;
+  llama_job *llama;         /* NULL: there is no peer */
+  char why[256];            /* why that is so; "" */
   llm_row rows[2];
 } llm_bench;
 
@@ -122,6 +125,20 @@ static tsr_status check_ways(llm_bench *b) {
   return NULL;
 }
 
+static void drop_peer(llm_bench *b, tsr_status st) {
+  snprintf(b->why, sizeof b->why, "%s", tsr_status_cause(st));
+  tsr_status_free(st);
+  llama_destroy(&b->llama);
+}
+
+/* In a process of its own, on an idle machine. */
+static void time_peer(llm_bench *b, const llm_row *r, double *us) {
+  const bool prompt = *r->kind == 'p';
+  bench_settle();
+  tsr_status st = llama_time(b->llama, prompt ? r->tokens : 0, prompt ? 0 : r->tokens, us);
+  if (st) drop_peer(b, st);
+}
+
 /* Its programs have run before. */
 static tsr_status time_row(llm_bench *b, llm_row *r) {
   const int64_t begin = clock_ns();
@@ -130,8 +147,10 @@ static tsr_status time_row(llm_bench *b, llm_row *r) {
     const int64_t from = clock_ns();
     TSR_TRY(run_row(b, r));
     r->us[r->n] = clock_us_since(from);
+    if (b->llama) time_peer(b, r, &r->theirs[r->n]);
   }
   sample_sort(r->us, (size_t)r->n);
+  if (b->llama) sample_sort(r->theirs, (size_t)r->n);
   return NULL;
 }
 
@@ -156,6 +175,8 @@ static tsr_status measure(llm_bench *b) {
   TSR_TRY(prompt ? at_once(b, b->o->prompt_tokens, &logits) : one_by_one(b, 1, &logits));
   b->rows[!prompt].first_us = clock_us_since(from);
   TSR_TRY(check_ways(b));
+  tsr_status st = b->o->against ? llama_create(b->file, b->o->env->threads, !is_host(b), &b->llama) : NULL;
+  if (st) drop_peer(b, st);
   for (int i = 0; i < 2; i++)
     if (b->rows[i].tokens) TSR_TRY(time_row(b, &b->rows[i]));
   const int tries = bench_peak_tries(b->o->seconds);
@@ -184,6 +205,16 @@ static bench_cells cells_of(const llm_bench *b, const llm_row *r, const char *de
   return c;
 }
 
+static void print_json_peer(const llm_bench *b, const llm_row *r, double us) {
+  const double theirs = b->llama ? r->theirs[r->n / 2] : 0;
+  if (b->o->against) printf(", \"baseline\": \"llama.cpp%s%s\"", theirs > 0 ? " " : "",
+                            theirs > 0 ? llama_version(b->llama) : "");
+  else printf(", \"baseline\": null");
+  bench_json_number("baseline_median_us", theirs, theirs > 0);
+  bench_json_number("ratio", theirs / us, theirs > 0);
+  if (*b->why) printf(", \"why\": "), cli_json_string(stdout, b->why);
+}
+
 static void print_json(const llm_bench *b, const llm_row *r, const bench_cells *c) {
   const double fraction = c->gbytes_per_s >= 0 && b->copy > 0 ? c->gbytes_per_s / b->copy : 0;
   printf("{\"op\": ");
@@ -201,7 +232,8 @@ static void print_json(const llm_bench *b, const llm_row *r, const bench_cells *
   bench_json_number("error", b->error, isfinite(b->error));
   bench_json_number("tolerance", tolerance(b), true);
   printf(", \"timed_by\": \"host\", \"ok\": %s", is_right(b) ? "true" : "false");
-  printf(", \"baseline\": null, \"baseline_median_us\": null, \"ratio\": null, \"environment\": ");
+  print_json_peer(b, r, c->median_us);
+  printf(", \"environment\": ");
   bench_env_json(b->o->env, tsr_device_get_info(b->dev), stdout);
   printf("}\n");
 }
@@ -220,6 +252,8 @@ static void print_row(llm_bench *b, const llm_row *r) {
     bench_table_row(&c);
     printf("  %.1f tokens/s", (double)r->tokens / c.median_us * 1e6);
     if (r->first_us > 0) printf("  first result %.1f ms", r->first_us / 1e3);
+    if (b->llama) printf("  llama.cpp %s %.2fx", llama_version(b->llama), r->theirs[r->n / 2] / c.median_us);
+    else if (*b->why) printf("  llama.cpp: %s", b->why);
     printf("\n");
   }
   fflush(stdout);
@@ -245,6 +279,7 @@ static void print_none(llm_bench *b, const llm_row *r, const char *device, const
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
 static void close_device(llm_bench *b) {
+  llama_destroy(&b->llama);
   llm_model_close(&b->m);
   tsr_device_close(&b->dev);
   free(b->tokens);
@@ -262,6 +297,7 @@ static int run_device(llm_bench *b, const char *id, bool among_others) {
   b->rows[0] = (llm_row){.kind = "pp", .tokens = b->o->prompt_tokens};
   b->rows[1] = (llm_row){.kind = "tg", .tokens = b->o->tokens};
   b->error = b->copy = 0;
+  *b->why = 0;
   tsr_status st = tsr_device_open(b->o->ctx, id, &b->dev);
   if (!st) st = measure(b);
   int rc = st || is_right(b) ? EXIT_OK : EXIT_WRONG;
@@ -294,7 +330,11 @@ int bench_llm(const char *file, const bench_llm_options *o) {
   if (!b) return cli_usage("bench", "out of memory");
   b->file = file;
   b->o = o;
-  tsr_status st = read_facts(b);
+  tsr_status st = NULL;
+  if (o->against && strcmp(o->against, "llama"))
+    st = st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("bench", NULL, NULL),
+                 "no peer \"%s\" for language models; there is llama", o->against);
+  if (!st) st = read_facts(b);
   const bool all = o->device && !strcmp(o->device, "all");
   const int rc = st ? cli_fail(st) : all ? run_all(b) : run_device(b, o->device, false);
   free(b);

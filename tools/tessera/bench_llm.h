@@ -7,11 +7,12 @@ enum { BENCH_LLM_ROUNDS = 3 }; /* at least */
 
 typedef struct bench_llm_options {
   tsr_context *ctx;
-  const char *device;          /* NULL: the first; "all" */
+  const char *device;            /* NULL: the first; "all" */
+  const char *against;           /* "llama"; NULL: nothing */
   int64_t prompt_tokens, tokens; /* 0: not measured */
   const bench_env *env;
-  double seconds;              /* budget of one row, but for the first rounds */
-  long seed;                   /* of the tokens */
+  double seconds;                /* budget of one row, but for the first rounds */
+  long seed;                     /* of the tokens */
   bool json;
 } bench_llm_options;
 

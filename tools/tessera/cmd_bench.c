@@ -349,12 +349,13 @@ static bool is_count(long n) { return n == NOT_GIVEN || (n >= 0 && n <= MOST_TOK
 
 static int llm_file(const char *file, const bench_args *a) {
   bench_env env;
-  if (a->suite || a->shape || a->dtype || a->against || a->policy || a->tune || a->packed || a->html || a->without)
-    return cli_usage("bench", "a language model takes --device, --prompt-tokens, --tokens, --milliseconds, --seed and "
-                              "--json");
+  if (a->suite || a->shape || a->dtype || a->policy || a->tune || a->packed || a->html || a->without)
+    return cli_usage("bench", "a language model takes --device, --prompt-tokens, --tokens, --against, --milliseconds, "
+                              "--seed and --json");
   if (!is_count(a->prompt_tokens) || !is_count(a->tokens))
     return cli_usage("bench", "--prompt-tokens and --tokens are 0 to %d", MOST_TOKENS);
-  bench_llm_options o = {.device = a->device, .env = &env, .seconds = (double)a->milliseconds / 1000, .seed = a->seed,
+  bench_llm_options o = {.device = a->device, .against = a->against, .env = &env,
+                         .seconds = (double)a->milliseconds / 1000, .seed = a->seed,
                          .prompt_tokens = a->prompt_tokens == NOT_GIVEN ? PROMPT_TOKENS : a->prompt_tokens,
                          .tokens = a->tokens == NOT_GIVEN ? TOKENS : a->tokens, .json = a->json};
   if (!o.prompt_tokens && !o.tokens) return cli_usage("bench", "--prompt-tokens 0 and --tokens 0: nothing is left");

@@ -20,12 +20,44 @@ static void *elements_of(const onnx_value *v, tsr_dtype t, onnx_file_input input
   return data;
 }
 
+/* Has any input an open dimension that is called so? */
+static bool is_dim(const onnx_model *m, const char *request, size_t n) {
+  for (size_t i = 0; i < m->inputs.n; i++) {
+    const onnx_value *v = &m->inputs.v[i];
+    for (int k = 0; k < v->rank; k++)
+      if (v->dims[k].name && *v->dims[k].name && shape_same_name(request, n, v->dims[k].name)) return true;
+  }
+  return false;
+}
+
 static int check_names(const shape_list *l, const onnx_model *m) {
   for (int i = 0; i < l->n; i++) {
     const size_t n = strcspn(l->text[i], "=");
     bool there = false;
     for (size_t k = 0; k < m->inputs.n; k++) there |= shape_same_name(l->text[i], n, m->inputs.v[k].name);
-    if (!there) return cli_usage(l->command, "the program has no input \"%.*s\"", (int)n, l->text[i]);
+    if (there) continue;
+    if (!is_dim(m, l->text[i], n))
+      return cli_usage(l->command, "the program has no input \"%.*s\"", (int)n, l->text[i]);
+    if (strchr(l->text[i] + n, 'x') || !l->text[i][n + 1])
+      return cli_usage(l->command, "--shape %s: dimension %.*s takes one number", l->text[i], (int)n, l->text[i]);
+  }
+  return EXIT_OK;
+}
+
+/* The shape that the options and files say, a dimension at least; rank -1: nothing. */
+static int find_shape(const shape_list *l, const onnx_value *v, tsr_shape *out) {
+  const bool whole = shape_list_find(l, v->name, out);
+  if (!whole) out->rank = -1;
+  for (int k = 0; k < v->rank; k++) {
+    tsr_shape d;
+    const char *name = v->dims[k].name;
+    if (!name || !*name || !shape_list_find_named(l, name, &d) || d.rank != 1) continue;
+    if (whole && k < out->rank && out->dims[k] != d.dims[0])
+      return cli_usage(l->command, "--shape %s=%lld: dimension %d of input %s is %lld", name, (long long)d.dims[0], k,
+                       v->name, (long long)out->dims[k]);
+    if (out->rank < 0)
+      for (out->rank = 0; out->rank < v->rank;) out->dims[out->rank++] = TSR_ANY_DIM;
+    if (!whole) out->dims[k] = d.dims[0];
   }
   return EXIT_OK;
 }
@@ -41,8 +73,8 @@ int onnx_file_graph(const shape_list *l, tsr_context *ctx, const char *file, onn
   int rc = in ? check_names(l, m) : cli_usage(l->command, "out of memory");
   for (size_t i = 0; i < n && !rc; i++) {
     const onnx_value *v = &m->inputs.v[i];
-    in[i] = (tsr_import_input){.name = v->name, .shape = {.rank = -1}, .dtype = onnx_dtype(v->type)};
-    if (!shape_list_find(l, v->name, &in[i].shape)) in[i].shape.rank = -1;
+    in[i] = (tsr_import_input){.name = v->name, .dtype = onnx_dtype(v->type)};
+    if ((rc = find_shape(l, v, &in[i].shape))) break;
     in[i].data = elements_of(v, in[i].dtype, input, user);
   }
   if (!rc && (st = tsr_graph_import(ctx, &(tsr_import_desc){.path = file, .inputs = in, .n_inputs = (int)n}, out)))

@@ -7,8 +7,9 @@
 /* Where the commands' inputs come from; the array, or false. */
 typedef bool (*onnx_file_input)(void *user, const char *name, npy_array *out);
 
-/* The model as a graph: dimensions that it leaves open are the list's, which asks --shape and the inputs' files; what
- * the program depends on is read from these. input may be NULL. 0, else one line was printed. */
+/* The model as a graph: dimensions that it leaves open are the list's, which asks --shape and the inputs' files; a name
+ * there is an input's, or that of dimensions ("N=2"). What the program depends on is read from the files. input may be
+ * NULL. 0, else one line was printed. */
 int onnx_file_graph(const shape_list *l, tsr_context *ctx, const char *file, onnx_file_input input, void *user,
                     tsr_graph **out);
 /* The number of an output by the model's name for it, -1: none. */

@@ -51,10 +51,14 @@ bool shape_same_name(const char *request, size_t n, const char *name) {
   return n == length;
 }
 
-bool shape_list_find(const shape_list *l, const char *name, tsr_shape *out) {
+bool shape_list_find_named(const shape_list *l, const char *name, tsr_shape *out) {
   for (int i = 0; i < l->n; i++)
     if (shape_same_name(l->text[i], strcspn(l->text[i], "="), name)) return parse(l->text[i], out);
-  return l->find && l->find(l->user, name, out);
+  return false;
+}
+
+bool shape_list_find(const shape_list *l, const char *name, tsr_shape *out) {
+  return shape_list_find_named(l, name, out) || (l->find && l->find(l->user, name, out));
 }
 
 static int check_names(const shape_list *l, const tsr_graph *g) {

@@ -20,6 +20,8 @@ typedef struct shape_list {
 bool shape_same_name(const char *request, size_t n, const char *name);
 /* Of an input: by the list, else by `find`. False: unknown. */
 bool shape_list_find(const shape_list *l, const char *name, tsr_shape *out);
+/* By the list alone: of whatever is called so. */
+bool shape_list_find_named(const shape_list *l, const char *name, tsr_shape *out);
 /* For the option --shape: user is the list. */
 bool shape_list_add(void *user, const char *value);
 /* "a=1x2,b=3", which is cut up and must outlive the list; NULL: nothing. */

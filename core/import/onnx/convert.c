@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/import/onnx/input_shape.h"
 #include "core/import/onnx/rows.h"
 #include "core/import/onnx/scope.h"
 #include "core/import/onnx_data.h"
@@ -206,32 +207,6 @@ static bool convert_graph(cv *c, const onnx_graph *g, ir_value *const *inputs, s
 
 /* ---- the model --------------------------------------------------------------------------------------------------- */
 
-static tsr_status input_shape(const cv *c, const onnx_value *v, tsr_shape *out) {
-  const onnx_options *o = c->o;
-  const char *file = c->m->file.name;
-  const bool given = o->shape && o->shape(o->user, v->name, out);
-  if (!given && v->rank < 0)
-    return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("onnx", NULL, NULL),
-                   "%s: input %s has an unknown shape (--shape %s=2x3.. gives it one)", file, v->name, v->name);
-  if (given && v->rank >= 0 && v->rank != out->rank)
-    return st_make(NULL, TSR_SHAPE_MISMATCH, ST_WHERE("onnx", NULL, NULL), "%s: input %s has %d dimensions, not %d",
-                   file, v->name, v->rank, out->rank);
-  for (int i = 0; i < (given ? out->rank : v->rank); i++) {
-    const int64_t d = v->rank >= 0 ? v->dims[i].value : TSR_ANY_DIM;
-    if (given && d != TSR_ANY_DIM && d != out->dims[i])
-      return st_make(NULL, TSR_SHAPE_MISMATCH, ST_WHERE("onnx", NULL, NULL),
-                     "%s: dimension %d of input %s is %lld, not %lld", file, i, v->name, (long long)d,
-                     (long long)out->dims[i]);
-    if (!given && d == TSR_ANY_DIM && !o->any_dim)
-      return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("onnx", NULL, NULL),
-                     "%s: input %s has an unknown dimension (--shape %s=2x3.. gives it a number)", file, v->name,
-                     v->name);
-    if (!given) out->dims[i] = d == TSR_ANY_DIM ? o->any_dim : d;
-  }
-  if (!given) out->rank = v->rank;
-  return NULL;
-}
-
 static tsr_status add_inputs(cv *c) {
   for (size_t i = 0; i < c->m->inputs.n; i++) {
     const onnx_value *v = &c->m->inputs.v[i];
@@ -243,7 +218,7 @@ static tsr_status add_inputs(cv *c) {
       if (!cv_scope_set(c->scope, v->name, NULL)) c->oom = true;
       continue;
     }
-    TSR_TRY(input_shape(c, v, &s));
+    TSR_TRY(onnx_input_shape(c->m, c->o, v, &s));
     const ir_type *type = ir_type_tensor(c->b.m, t, s.rank, s.dims);
     bool too_large = false;
     for (int k = 0; k < s.rank; k++) too_large |= s.dims[k] > MOST_DIM;

@@ -5,7 +5,7 @@
 #include "core/ir/ir.h"
 
 typedef struct onnx_options {
-  /* The shape of an input; false: not known, then the model's. May be NULL. */
+  /* The shape of an input, TSR_ANY_DIM where it leaves a dimension to the model; false: not known. May be NULL. */
   bool (*shape)(void *user, const char *name, tsr_shape *out);
   /* The elements of an input of that type and size, where the program depends on them (a shape that is an input); NULL:
    * not known. The program is then made for these. May be NULL. */
