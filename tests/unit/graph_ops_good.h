@@ -1,5 +1,5 @@
-/* tests/unit/graph_ops_good.h - an op a row with operands that it takes and the type that it gives. Each pure op of Graph
- * IR has one at least (test_graph_ops). */
+/* tests/unit/graph_ops_good.h - an op a row with operands that it takes and the type that it gives. Each pure op of
+ * Graph IR has one at least (test_graph_ops). */
 #ifndef TESTS_UNIT_GRAPH_OPS_GOOD_H
 #define TESTS_UNIT_GRAPH_OPS_GOOD_H
 #include "tests/unit/graph_typed.h"
