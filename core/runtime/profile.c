@@ -12,11 +12,8 @@
 #include "core/profile/chrome_trace.h"
 #include "core/profile/report.h"
 #include "core/runtime/peaks.h"
-<<<<<<< HEAD
 #include "core/runtime/profile.h"
-=======
 #include "core/runtime/profile_launch.h"
->>>>>>> w/house
 #include "core/runtime/tune.h"
 #include "core/tune/families.h"
 

@@ -1,10 +1,5 @@
-<<<<<<< HEAD
-/* tests/support/gate_list.h - the kernels that test_compile_gates compiles: every family, the default plans, the files of
- * tests/tile. */
-=======
 /* tests/support/gate_list.h - the kernels that test_compile_gates compiles: every family, the default plans, the files
  * of tests/tile. */
->>>>>>> w/house
 #ifndef TESTS_SUPPORT_GATE_LIST_H
 #define TESTS_SUPPORT_GATE_LIST_H
 #include "core/device/caps.h"
