@@ -78,8 +78,8 @@ uint32_t mx_pow(mx m, uint32_t a, uint32_t b) {
   uint32_t minus =
       VAL(&m.e->s, OpINotEqual, m.bt, mx_u(m, OpBitwiseAnd, mx_bits(m, a), mx_uk(m, 0x80000000u)), mx_uk(m, 0));
   r = mx_pick(m, mx_and(m, minus, odd), mx_neg(m, r), r);
-  uint32_t undefined =
-      mx_and(m, mx_cmp(m, OpFOrdLessThan, a, zero), VAL(&m.e->s, OpLogicalNot, m.bt, mx_or(m, whole, is_inf)));
+  uint32_t defined = mx_or(m, whole, mx_or(m, is_inf, is_zero)),
+           undefined = mx_and(m, minus, VAL(&m.e->s, OpLogicalNot, m.bt, defined));
   r = mx_pick(m, mx_or(m, undefined, any_nan), nan, r);
   return mx_pick(m, mx_or(m, mx_cmp(m, OpFOrdEqual, a, one), mx_cmp(m, OpFOrdEqual, b, zero)), one, r);
 }
