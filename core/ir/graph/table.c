@@ -4,8 +4,8 @@
 #include "core/ir/graph/ops/row.h"
 #include "core/ir/tables.h"
 
-const ir_opdef *graph_ops(size_t i) {
-  static const graph_group *const groups[] = {&graph_program_ops, &graph_contraction_ops, &graph_pointwise_ops,
+const ir_rows *graph_ops(size_t group) {
+  static const ir_rows *const groups[] = {&graph_program_ops, &graph_contraction_ops, &graph_pointwise_ops,
                                               &graph_reduce_ops,  &graph_norm_ops,        &graph_move_ops,
                                               &graph_index_ops,   &graph_compose_shape_ops,
                                               &graph_compose_norm_ops, &graph_compose_loss_ops,
@@ -19,9 +19,7 @@ const ir_opdef *graph_ops(size_t i) {
                                               &graph_compose_spectral_conv_ops, &graph_recurrent_ops,
                                               &graph_patches_ops, &graph_conv_ops, &graph_compose_cache_ops,
                                               &graph_control_ops, &graph_collective_ops, &graph_blocks_ops};
-  for (size_t g = 0; g < sizeof groups / sizeof *groups; i -= groups[g++]->n)
-    if (i < groups[g]->n) return &groups[g]->rows[i];
-  return NULL;
+  return group < sizeof groups / sizeof *groups ? groups[group] : NULL;
 }
 
 const graph_row *graph_row_named(const char *name) {

@@ -147,7 +147,10 @@ static const ir_opdef rows[] = {
      .help = "Left by the legaliser: the schedule above it was changed to fit the device."},
 };
 
-const ir_opdef *schedule_ops(size_t i) { return i < sizeof rows / sizeof *rows ? &rows[i] : NULL; }
+const ir_rows *schedule_ops(size_t group) {
+  static const ir_rows all = {rows, sizeof rows / sizeof *rows};
+  return group ? NULL : &all;
+}
 
 /* ---- parameters ------------------------------------------------------------------------------------------------ */
 

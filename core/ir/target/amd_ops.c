@@ -28,4 +28,4 @@ static const ir_opdef rows[] = {
      .help = "Fences the compiler's scheduler; the arrays have been computed before it."},
 };
 
-const target_group target_amd_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows target_amd_ops = {rows, sizeof rows / sizeof *rows};

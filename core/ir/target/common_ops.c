@@ -116,4 +116,4 @@ static const ir_opdef rows[] = {
      .verify = target_verify_exchange, .help = "Combines over aligned groups of `width` lanes; every lane gets the result. A fixed butterfly order."},
 };
 
-const target_group target_common_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows target_common_ops = {rows, sizeof rows / sizeof *rows};

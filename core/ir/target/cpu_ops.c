@@ -25,4 +25,4 @@ static const ir_opdef rows[] = {
      .help = "CPU: inside map, the element's position."},
 };
 
-const target_group target_cpu_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows target_cpu_ops = {rows, sizeof rows / sizeof *rows};

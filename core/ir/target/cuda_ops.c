@@ -87,4 +87,4 @@ static const ir_opdef rows[] = {
      .verify = target_verify_named_barrier, .help = "bar.sync / bar.arrive on part of the block."},
 };
 
-const target_group target_cuda_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows target_cuda_ops = {rows, sizeof rows / sizeof *rows};

@@ -2,17 +2,14 @@
  * they and the table, ir/target/ops.c, include this. */
 #ifndef CORE_IR_TARGET_ROW_H
 #define CORE_IR_TARGET_ROW_H
+#include "core/ir/tables.h"
 #include "core/ir/target/rules.h"
 #include "core/ir/target/target.h"
 #include "core/ir/tile/place.h"
 #include "core/ir/tile/rules.h"
 #include "core/ir/tile/tile.h"
 
-typedef struct target_group {
-  const ir_opdef *rows;
-  size_t n;
-} target_group;
-extern const target_group target_common_ops, target_spirv_ops, target_cuda_ops, target_amd_ops, target_cpu_ops;
+extern const ir_rows target_common_ops, target_spirv_ops, target_cuda_ops, target_amd_ops, target_cpu_ops;
 
 #define A_END {NULL, IR_A_UNIT, false, NULL, NULL}
 #define ATTRS(...) (const ir_attr_def[]){__VA_ARGS__, A_END}

@@ -34,4 +34,4 @@ static const ir_opdef rows[] = {
      .verify = target_verify_exchange, .help = "Row or column combination, repeated over the axis (NV cooperative matrix 2)."},
 };
 
-const target_group target_spirv_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows target_spirv_ops = {rows, sizeof rows / sizeof *rows};

@@ -175,4 +175,7 @@ static const ir_opdef rows[] = {
      .infer = tile_infer_load_scalar, .help = "One element, uniform over the block; of a fragment, which then has but one, without indices. In the region of a gather or scatter: the element of a view at indices that may differ from element to element; outside the view it is 0."},
 };
 
-const ir_opdef *tile_ops(size_t i) { return i < sizeof rows / sizeof *rows ? &rows[i] : NULL; }
+const ir_rows *tile_ops(size_t group) {
+  static const ir_rows all = {rows, sizeof rows / sizeof *rows};
+  return group ? NULL : &all;
+}

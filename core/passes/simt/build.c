@@ -5,17 +5,22 @@
 
 #include "core/base/hash.h"
 #include "core/device/dialect.h"
+#include "core/ir/tables.h"
 #include "core/passes/simt/build.h"
 #include "core/passes/simt/state.h"
 #include "core/passes/target/build.h"
 
+/* The rows by their codes; of several with one code the first. */
+__attribute__((noinline)) static void find_defs(struct simt_impl *in) {
+  const ir_rows *r;
+  for (size_t g = 0; (r = target_ops(g)); g++)
+    for (const ir_opdef *t = r->rows; t < r->rows + r->n; t++)
+      if ((size_t)t->code < sizeof in->defs / sizeof *in->defs && !in->defs[t->code]) in->defs[t->code] = t;
+}
+
 static const ir_opdef *def_of(simt *c, int code) {
   const ir_opdef **slot = &c->in->defs[code];
-  if (!*slot) {
-    const ir_opdef *t;
-    for (size_t i = 0; !*slot && (t = ir_row(IR_TARGET, i)); i++)
-      if (t->code == code) *slot = t;
-  }
+  if (!*slot) find_defs(c->in);
   assert(*slot);
   return *slot;
 }

@@ -344,4 +344,4 @@ static const ir_opdef rows[] = {
          "or infinite, is left open. One kernel, without the scores in memory."},
 };
 
-const graph_group graph_attention_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_attention_ops = {rows, sizeof rows / sizeof *rows};

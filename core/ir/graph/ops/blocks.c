@@ -206,4 +206,4 @@ static const ir_opdef rows[] = {
              "The derivative is that of x as it is." ON_THE_HOST},
 };
 
-const graph_group graph_blocks_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_blocks_ops = {rows, sizeof rows / sizeof *rows};

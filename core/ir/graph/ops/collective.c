@@ -127,4 +127,4 @@ static const ir_opdef rows[] = {
      .help = "x with the padding behind the last element of a dimension set to what a reduction over it ignores."},
 };
 
-const graph_group graph_collective_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_collective_ops = {rows, sizeof rows / sizeof *rows};

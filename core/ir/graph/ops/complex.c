@@ -222,5 +222,5 @@ static const ir_opdef rows[] = {
      .help = "The same memory as complex numbers: the last dimension is 2, real and imaginary part."},
 };
 
-const graph_group graph_complex_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_complex_ops = {rows, sizeof rows / sizeof *rows};
 _Static_assert(sizeof rows / sizeof *rows == G_AS_COMPLEX - G_COMPLEX + 1, "one row per code, in the enum's order");

@@ -95,4 +95,4 @@ static const ir_opdef rows[] = {
              "else is moved, where nothing reads what the cache was; else a copy is made, as the trace says."},
 };
 
-const graph_group graph_compose_cache_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_compose_cache_ops = {rows, sizeof rows / sizeof *rows};

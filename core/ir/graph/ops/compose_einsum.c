@@ -336,4 +336,4 @@ static const ir_opdef rows[] = {
              "type."},
 };
 
-const graph_group graph_compose_einsum_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_compose_einsum_ops = {rows, sizeof rows / sizeof *rows};

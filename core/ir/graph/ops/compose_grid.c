@@ -291,4 +291,4 @@ static const ir_opdef rows[] = {
              "is NaN; of nearest it is the first place along that axis. Gradients of x and of the grid."},
 };
 
-const graph_group graph_compose_grid_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_compose_grid_ops = {rows, sizeof rows / sizeof *rows};

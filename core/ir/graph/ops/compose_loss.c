@@ -188,4 +188,4 @@ static const ir_opdef rows[] = {
              "NaN, unless it is ignore_index; the mean of ignored rows alone is 0. The mean is over rows."},
 };
 
-const graph_group graph_compose_loss_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_compose_loss_ops = {rows, sizeof rows / sizeof *rows};

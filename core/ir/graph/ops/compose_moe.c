@@ -425,4 +425,4 @@ static const ir_opdef rows[] = {
              "every level."},
 };
 
-const graph_group graph_compose_moe_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_compose_moe_ops = {rows, sizeof rows / sizeof *rows};

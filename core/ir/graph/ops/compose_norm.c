@@ -298,4 +298,4 @@ static const ir_opdef rows[] = {
              "f32 but for f64."},
 };
 
-const graph_group graph_compose_norm_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_compose_norm_ops = {rows, sizeof rows / sizeof *rows};

@@ -284,4 +284,4 @@ static const ir_opdef rows[] = {
      .help = "The elements along an axis in order, and where they were." ORDER},
 };
 
-const graph_group graph_compose_order_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_compose_order_ops = {rows, sizeof rows / sizeof *rows};

@@ -354,4 +354,4 @@ static const ir_opdef rows[] = {
              "f32 or f64; 0 where none does."},
 };
 
-const graph_group graph_compose_pool_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_compose_pool_ops = {rows, sizeof rows / sizeof *rows};

@@ -214,4 +214,4 @@ static const ir_opdef rows[] = {
      .help = "Blocks of the image become channels: [n, c, h b, w b] to [n, c b b, h, w]. Undoes depth_to_space."},
 };
 
-const graph_group graph_compose_product_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_compose_product_ops = {rows, sizeof rows / sizeof *rows};

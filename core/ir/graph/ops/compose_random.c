@@ -297,4 +297,4 @@ static const ir_opdef rows[] = {
              "else 0, whatever x is there. Its gradient goes through the same elements." SHARDS},
 };
 
-const graph_group graph_compose_random_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_compose_random_ops = {rows, sizeof rows / sizeof *rows};

@@ -404,4 +404,4 @@ static const ir_opdef rows[] = {
              "not read. An axis gets at most 1,048,576 elements."},
 };
 
-const graph_group graph_compose_resize_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_compose_resize_ops = {rows, sizeof rows / sizeof *rows};

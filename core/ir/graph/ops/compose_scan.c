@@ -230,4 +230,4 @@ static const ir_opdef rows[] = {
              "[rank, size]; and how many there are in all, which may be more."},
 };
 
-const graph_group graph_compose_scan_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_compose_scan_ops = {rows, sizeof rows / sizeof *rows};

@@ -254,4 +254,4 @@ static const ir_opdef rows[] = {
              "of one outside -depth..depth-1 all elements are `off`."},
 };
 
-const graph_group graph_compose_shape_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_compose_shape_ops = {rows, sizeof rows / sizeof *rows};

@@ -282,5 +282,5 @@ static const ir_opdef rows[] = {
              "squares; 0 where that is 0."},
 };
 
-const graph_group graph_compose_spectral_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_compose_spectral_ops = {rows, sizeof rows / sizeof *rows};
 _Static_assert(sizeof rows / sizeof *rows == G_ISTFT - G_DCT + 1, "one row per code, in the enum's order");

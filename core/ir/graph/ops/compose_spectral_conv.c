@@ -161,4 +161,4 @@ static const ir_opdef rows[] = {
          "them, first the (modes + 1) / 2 that aren't negative."},
 };
 
-const graph_group graph_compose_spectral_conv_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_compose_spectral_conv_ops = {rows, sizeof rows / sizeof *rows};

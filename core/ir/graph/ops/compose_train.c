@@ -235,4 +235,4 @@ static const ir_opdef rows[] = {
              "0 and infinite ones NaN, a NaN makes all NaN."},
 };
 
-const graph_group graph_compose_train_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_compose_train_ops = {rows, sizeof rows / sizeof *rows};

@@ -196,4 +196,4 @@ ir_value *compose_oriented(ir_builder *b, ir_value *x, ir_value *y, bool transpo
   return compose_oriented_as(b, x, y, transpose_a, transpose_b, x ? x->type->dtype : TSR_F32);
 }
 
-const graph_group graph_contraction_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_contraction_ops = {rows, sizeof rows / sizeof *rows};

@@ -291,5 +291,5 @@ static const ir_opdef rows[] = {
              "out."},
 };
 
-const graph_group graph_control_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_control_ops = {rows, sizeof rows / sizeof *rows};
 _Static_assert(sizeof rows / sizeof *rows == G_CONTROL - G_IF + 1, "one row per code, in the enum's order");

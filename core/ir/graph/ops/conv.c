@@ -360,4 +360,4 @@ static const ir_opdef rows[] = {
              "the result has x's extents."},
 };
 
-const graph_group graph_conv_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_conv_ops = {rows, sizeof rows / sizeof *rows};

@@ -111,4 +111,4 @@ static const ir_opdef rows[] = {
              "written out as products with constant matrices."},
 };
 
-const graph_group graph_dft_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_dft_ops = {rows, sizeof rows / sizeof *rows};

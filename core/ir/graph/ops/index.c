@@ -56,4 +56,4 @@ static const ir_opdef rows[] = {
              "cast does."},
 };
 
-const graph_group graph_index_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_index_ops = {rows, sizeof rows / sizeof *rows};

@@ -317,4 +317,4 @@ static const ir_opdef rows[] = {
                     "updates." OUTSIDE_WRITES ": the last one stays, or all are added as scatter_add does."),
 };
 
-const graph_group graph_indexed_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_indexed_ops = {rows, sizeof rows / sizeof *rows};

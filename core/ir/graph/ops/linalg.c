@@ -144,4 +144,4 @@ static const ir_opdef rows[] = {
              "finite." ON_THE_HOST},
 };
 
-const graph_group graph_linalg_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_linalg_ops = {rows, sizeof rows / sizeof *rows};

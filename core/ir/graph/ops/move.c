@@ -356,4 +356,4 @@ static const ir_opdef rows[] = {
      .help = "Surrounds x with a constant."},
 };
 
-const graph_group graph_move_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_move_ops = {rows, sizeof rows / sizeof *rows};

@@ -238,4 +238,4 @@ static const ir_opdef rows[] = {
      .help = "x / sqrt(mean(x * x) + eps) * gamma over the last dimension; gamma may be left out."},
 };
 
-const graph_group graph_norm_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_norm_ops = {rows, sizeof rows / sizeof *rows};

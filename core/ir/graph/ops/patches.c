@@ -170,4 +170,4 @@ static const ir_opdef rows[] = {
              "[channels, kernel..] for nchw, and 0 beyond x. A product reads x through it: then it lies nowhere."},
 };
 
-const graph_group graph_patches_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_patches_ops = {rows, sizeof rows / sizeof *rows};

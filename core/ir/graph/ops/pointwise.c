@@ -331,5 +331,5 @@ static const ir_opdef rows[] = {
              "only to another."},
 };
 
-const graph_group graph_pointwise_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_pointwise_ops = {rows, sizeof rows / sizeof *rows};
 _Static_assert(sizeof rows / sizeof *rows == G_CAST - G_ADD + 1, "one row per code, in the enum's order");

@@ -116,4 +116,4 @@ static const ir_opdef rows[] = {
      .help = "A tensor known when the program is compiled."},
 };
 
-const graph_group graph_program_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_program_ops = {rows, sizeof rows / sizeof *rows};

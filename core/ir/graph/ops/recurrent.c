@@ -320,4 +320,4 @@ static const ir_opdef rows[] = {
              "loops to the host."},
 };
 
-const graph_group graph_recurrent_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_recurrent_ops = {rows, sizeof rows / sizeof *rows};

@@ -214,4 +214,4 @@ static const ir_opdef rows[] = {
            "The product over axes; 1 of nothing; integers wrap."),
 };
 
-const graph_group graph_reduce_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_reduce_ops = {rows, sizeof rows / sizeof *rows};

@@ -6,13 +6,10 @@
 #include "core/base/dtype.h"
 #include "core/ir/graph/eval.h"
 #include "core/ir/recipe.h"
+#include "core/ir/tables.h"
 
 /* Rows in the enum's order. */
-typedef struct graph_group {
-  const ir_opdef *rows;
-  size_t n;
-} graph_group;
-extern const graph_group graph_program_ops, graph_contraction_ops, graph_pointwise_ops, graph_reduce_ops,
+extern const ir_rows graph_program_ops, graph_contraction_ops, graph_pointwise_ops, graph_reduce_ops,
     graph_norm_ops, graph_move_ops, graph_index_ops, graph_compose_shape_ops,
     graph_compose_norm_ops, graph_compose_loss_ops, graph_compose_product_ops, graph_compose_einsum_ops,
     graph_indexed_ops, graph_compose_pool_ops, graph_compose_resize_ops, graph_complex_ops,

@@ -209,5 +209,5 @@ static const ir_opdef rows[] = {
      .help = "a * b, of spectra the transform of a convolution; as mul."},
 };
 
-const graph_group graph_spectral_ops = {rows, sizeof rows / sizeof *rows};
+const ir_rows graph_spectral_ops = {rows, sizeof rows / sizeof *rows};
 _Static_assert(sizeof rows / sizeof *rows == G_POINTWISE_MUL - G_FFT + 1, "one row per code, in the enum's order");
