@@ -97,37 +97,51 @@ static ir_loc place(const ir_builder *b) {
   return near ? near->loc : (ir_loc){0};
 }
 
-ir_op *ir_op_new(ir_builder *b, const ir_opdef *def, int n_operands, ir_value *const *operands, int n_results,
-                 const ir_type *const *result_types, int n_regions) {
-  arena *a = &b->m->arena;
-  for (int i = 0; i < n_operands && !b->failed; i++)
-    if (!operands[i]) ir_lacks(b->m, def->name, "operand %d is missing", i), b->failed = true;
-  ir_op *op = b->failed ? NULL : arena_new(a, ir_op);
-  if (!op) goto oom;
-  op->def = def;
-  op->module = b->m;
+/* An op, its values and its blocks, with the arrays of them, at once: most of what an arena is asked for is ops. */
+static ir_op *op_alloc(arena *a, int n_operands, int n_results, int n_regions) {
+  const size_t a_result = sizeof(ir_value) + sizeof(ir_value *), a_region = sizeof(ir_block) + sizeof(ir_block *);
+  ir_op *op = arena_alloc(a, sizeof *op + sizeof(ir_value *) * (size_t)n_operands + a_result * (size_t)n_results +
+                                 a_region * (size_t)n_regions);
+  if (!op) return NULL;
+  ir_value *v = (ir_value *)(op + 1);
+  ir_block *r = (ir_block *)(v + n_results);
   op->n_operands = n_operands;
   op->n_results = n_results;
   op->n_regions = n_regions;
-  op->loc = place(b);
-  if (n_operands && !(op->operands = arena_dup(a, operands, sizeof *operands * (size_t)n_operands))) goto oom;
-  if (n_results && !(op->results = arena_array(a, ir_value *, n_results))) goto oom;
+  op->operands = (ir_value **)(r + n_regions);
+  op->results = op->operands + n_operands;
+  op->regions = (ir_block **)(op->results + n_results);
   for (int i = 0; i < n_results; i++) {
-    ir_value *v = op->results[i] = arena_new(a, ir_value);
-    if (!v) goto oom;
-    *v = (ir_value){.type = result_types ? result_types[i] : NULL, .def = op, .index = i};
+    op->results[i] = &v[i];
+    v[i].def = op;
+    v[i].index = i;
   }
-  if (n_regions && !(op->regions = arena_array(a, ir_block *, n_regions))) goto oom;
   for (int i = 0; i < n_regions; i++) {
-    if (!(op->regions[i] = arena_new(a, ir_block))) goto oom;
-    op->regions[i]->parent = op;
+    op->regions[i] = &r[i];
+    r[i].parent = op;
   }
-  for (int i = 0; i < n_operands; i++) operands[i]->n_uses++;
+  return op;
+}
+
+ir_op *ir_op_new(ir_builder *b, const ir_opdef *def, int n_operands, ir_value *const *operands, int n_results,
+                 const ir_type *const *result_types, int n_regions) {
+  for (int i = 0; i < n_operands && !b->failed; i++)
+    if (!operands[i]) ir_lacks(b->m, def->name, "operand %d is missing", i), b->failed = true;
+  ir_op *op = b->failed ? NULL : op_alloc(&b->m->arena, n_operands, n_results, n_regions);
+  if (!op) {
+    b->failed = true;
+    return NULL;
+  }
+  op->def = def;
+  op->module = b->m;
+  op->loc = place(b);
+  for (int i = 0; i < n_operands; i++) {
+    op->operands[i] = operands[i];
+    operands[i]->n_uses++;
+  }
+  for (int i = 0; result_types && i < n_results; i++) op->results[i]->type = result_types[i];
   link_op(b, op);
   return op;
-oom:
-  b->failed = true;
-  return NULL;
 }
 
 ir_value *ir_build1(ir_builder *b, const char *name, const ir_type *type, int n_operands, ir_value *const *operands) {
