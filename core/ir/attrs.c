@@ -99,35 +99,39 @@ tsr_status ir_attr_in_file(ir_module *m, const ir_type *t, const char *path, uin
   return NULL;
 }
 
+/* The row's own spelling, which lives as long as the process; else a copy. */
+static const char *name_of(ir_op *op, const char *name) {
+  for (const ir_attr_def *d = op->def->attrs; d && d->name; d++)
+    if (ir_same_name(d->name, name)) return d->name;
+  return arena_str(&op->module->arena, name);
+}
+
 bool ir_set_attr(ir_op *op, const char *name, ir_attr *a) {
   if (!a) return ir_lacks(op->module, op->def->name, "attribute \"%s\" has no value", name) != NULL;
   for (int i = 0; i < op->n_attrs; i++)
-    if (!strcmp(op->attrs[i].name, name)) {
+    if (ir_same_name(op->attrs[i].name, name)) {
       op->attrs[i].attr = a;
       return true;
     }
   arena *ar = &op->module->arena;
   ir_named_attr *v = arena_array(ar, ir_named_attr, op->n_attrs + 1);
-  char *copy = arena_str(ar, name);
-  if (!v || !copy) return false;
+  const char *own = name_of(op, name);
+  if (!v || !own) return false;
   if (op->n_attrs) memcpy(v, op->attrs, sizeof *v * (size_t)op->n_attrs);
-  v[op->n_attrs++] = (ir_named_attr){copy, a};
+  v[op->n_attrs++] = (ir_named_attr){own, a};
   op->attrs = v;
   return true;
 }
 
-/* Names that differ mostly do so at once: looking attributes up is much of what passes do. */
-static bool same_name(const char *a, const char *b) { return *a == *b && !strcmp(a, b); }
-
 ir_attr *ir_get_attr(const ir_op *op, const char *name) {
   for (int i = 0; i < op->n_attrs; i++)
-    if (same_name(op->attrs[i].name, name)) return op->attrs[i].attr;
+    if (ir_same_name(op->attrs[i].name, name)) return op->attrs[i].attr;
   return NULL;
 }
 
 static const char *default_of(const ir_op *op, const char *name) {
   for (const ir_attr_def *d = op->def->attrs; d && d->name; d++)
-    if (same_name(d->name, name)) return d->dflt;
+    if (ir_same_name(d->name, name)) return d->dflt;
   return NULL;
 }
 

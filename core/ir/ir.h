@@ -104,6 +104,10 @@ typedef struct ir_named_attr {
   ir_attr *attr;
 } ir_named_attr;
 
+/* Names that differ mostly do so at once, and equal literals are mostly one: looking attributes up is much of what
+ * passes do. */
+static inline bool ir_same_name(const char *a, const char *b) { return a == b || (*a == *b && !strcmp(a, b)); }
+
 /* ---- operations ------------------------------------------------------------------------------------------------ */
 
 typedef struct ir_loc { int line, col; } ir_loc; /* of the text; 0 = not from text */

@@ -52,7 +52,7 @@ static bool kind_fits(ir_attr_kind want, ir_attr_kind have) {
 static tsr_status check_attrs(ir_op *op) {
   for (int i = 0; i < op->n_attrs; i++) {
     const ir_attr_def *d = op->def->attrs;
-    while (d && d->name && strcmp(d->name, op->attrs[i].name)) d++;
+    while (d && d->name && !ir_same_name(d->name, op->attrs[i].name)) d++;
     if (d && d->name) {
       if (!kind_fits(d->kind, op->attrs[i].attr->kind))
         return ir_error(op, d->help, "attribute '%s' must be %s, not %s", d->name, kind_names[d->kind],
@@ -70,7 +70,7 @@ static tsr_status check_attrs(ir_op *op) {
 }
 
 static tsr_status check_types(ir_op *op) {
-  const ir_type *few[64] = {0}, **types = few;
+  const ir_type *few[64], **types = few;
   if (!op->def->infer) {
     for (int i = 0; i < op->n_results; i++)
       if (!op->results[i]->type)
@@ -79,6 +79,8 @@ static tsr_status check_types(ir_op *op) {
   }
   /* Unrolled loops of Target IR carry one value per register. */
   if (op->n_results > 64 && !(types = arena_array(&op->module->arena, const ir_type *, op->n_results))) return st_oom();
+  types[0] = NULL;
+  for (int i = 1; i < op->n_results; i++) types[i] = NULL;
   TSR_TRY(op->def->infer(op, types));
   for (int i = 0; i < op->n_results; i++) {
     ir_value *v = op->results[i];
@@ -139,7 +141,7 @@ static bool visible(const ir_op *op, const ir_value *v, const ir_op **isolated) 
 /* What passes compute with types is safe only while sizes can be counted. */
 static tsr_status check_sizes(const ir_op *op) {
   for (int i = 0; i < op->n_results; i++)
-    if (op->results[i]->type && !ir_type_fits(op->results[i]->type))
+    if (op->results[i]->type && op->results[i]->type->rank && !ir_type_fits(op->results[i]->type))
       return ir_error(op, "use smaller tensors", "the size of result %d overflows 64 bits", i);
   for (int r = 0; r < op->n_regions; r++)
     for (int i = 0; i < op->regions[r]->n_args; i++)

@@ -12,9 +12,8 @@ static const tile_place *row_of(const ir_op *op) {
   return op->def->ext ? op->def->ext : &of_kernel;
 }
 
-static bool is_elementwise(const ir_op *around) {
-  const unsigned takes = row_of(around)->takes;
-  return takes != TILE_ANYTHING && takes & TILE_OF_ELEMENT;
+static bool is_elementwise(const tile_place *around) {
+  return around->takes != TILE_ANYTHING && around->takes & TILE_OF_ELEMENT;
 }
 
 static bool stands_alone(const ir_op *op) { return row_of(op)->is == TILE_OF_MODULE; }
@@ -23,7 +22,8 @@ static bool is_kernel(const ir_op *op) { return stands_alone(op) && row_of(op)->
 static bool is_scalar(const ir_type *t) { return t->kind == IR_T_SCALAR || t->kind == IR_T_INDEX; }
 
 static tsr_status verify_element(const ir_op *op, const ir_op *around) {
-  const bool lookup = row_of(op)->is != TILE_ANYTHING && row_of(op)->is & TILE_OF_LOOKUP;
+  const unsigned is = row_of(op)->is;
+  const bool lookup = is != TILE_ANYTHING && is & TILE_OF_LOOKUP;
   if (lookup && op->operands[0]->type->kind != IR_T_VIEW)
     return ir_error(op, NULL, "looks up elements of views alone in an elementwise region");
   for (int i = lookup; i < op->n_operands; i++)
@@ -32,7 +32,7 @@ static tsr_status verify_element(const ir_op *op, const ir_op *around) {
   for (int i = 0; i < op->n_results; i++)
     if (!is_scalar(op->results[i]->type))
       return ir_error(op, "an elementwise region computes with scalars", "result %d is not a scalar", i);
-  if (row_of(op)->is != TILE_OF_ELEMENT) return NULL;
+  if (is != TILE_OF_ELEMENT) return NULL;
   const ir_type *t = around->n_operands  ? around->operands[0]->type
                      : around->n_results ? around->results[0]->type
                                          : NULL;
@@ -51,8 +51,7 @@ static int argument_of(const ir_value *v, const ir_op **kernel) {
 }
 
 /* The program plans memory and order by `outputs`: what a kernel writes is among its last arguments. */
-static tsr_status verify_writes(const ir_op *op) {
-  const tile_place *row = row_of(op);
+static tsr_status verify_writes(const ir_op *op, const tile_place *row) {
   int first = row->first_written, n = row->n_written;
   if (n == TILE_WRITES_OUTPUTS) n = (int)ir_get_int(op, "outputs", 1);
   if (n == TILE_WRITES_REST) {
@@ -74,8 +73,8 @@ static tsr_status verify_writes(const ir_op *op) {
 tsr_status tile_verify_place(const ir_op *op) {
   const ir_op *around = op->parent ? op->parent->parent : NULL;
   if (!around) return NULL;
-  if (!(row_of(op)->is & row_of(around)->takes))
-    return ir_error(op, NULL, "has no place in the region of %s", around->def->name);
-  if (is_elementwise(around)) TSR_TRY(verify_element(op, around));
-  return verify_writes(op);
+  const tile_place *row = row_of(op), *outer = row_of(around);
+  if (!(row->is & outer->takes)) return ir_error(op, NULL, "has no place in the region of %s", around->def->name);
+  if (is_elementwise(outer)) TSR_TRY(verify_element(op, around));
+  return row->n_written ? verify_writes(op, row) : NULL;
 }
