@@ -1,5 +1,6 @@
 /* core/passes/simt/kernel.c - the pass: programs and kernels; see simt/simt.h for how it works.
- * Input: a verified Tile IR module (left as it is) and a device. Output: a verified Target IR module. */
+ * Input: a verified Tile IR module, whose values' data are the pass's while it runs, and a device. Output: a verified
+ * Target IR module. */
 #include "core/passes/simt/build.h"
 #include "core/passes/simt/cluster.h"
 #include "core/passes/simt/hoist.h"
@@ -175,15 +176,6 @@ static void free_impl(const tsr_allocator *al, struct simt_impl *in) {
   al_delete(al, in);
 }
 
-/* Forgets what an earlier attempt bound to the kernel's values. */
-static void unbind(ir_op *op) {
-  for (int i = 0; i < op->n_results; i++) op->results[i]->data = NULL;
-  for (int r = 0; r < op->n_regions; r++) {
-    for (int i = 0; i < op->regions[r]->n_args; i++) op->regions[r]->args[i]->data = NULL;
-    for (ir_op *o = op->regions[r]->first; o; o = o->next) unbind(o);
-  }
-}
-
 static bool wgmma_allowed(const ir_op *tile, const tsr_caps *caps) {
   return caps->wgmma && simt_requested_path(tile)->whole == WHOLE_WGMMA;
 }
@@ -225,7 +217,7 @@ static tsr_status kernel(const ir_op *tile, const tsr_caps *caps, ir_builder *to
   tsr_status st = NULL;
   for (int attempt = wgmma_allowed(tile, caps) ? -1 : 0; attempt < 2; attempt++) {
     struct simt_impl *in = c.in = al_new(al, struct simt_impl);
-    unbind((ir_op *)tile);
+    ir_clear_data((ir_op *)tile); /* of what an earlier pass or attempt bound to its values */
     c.anchor = NULL;
     c.b = (ir_builder){0};
     if (in) in->lower = simt_lower_op, in->unstaged = attempt > 0;
@@ -268,16 +260,20 @@ static tsr_status lower_module(const ir_module *tile, const tsr_caps *caps, ir_m
   return NULL;
 }
 
+/* Whoever saw the ops before left numbers on them: what is made must not depend on these. */
+static tsr_status forget_number(ir_op *op, void *user) {
+  op->scratch = 0;
+  return NULL;
+}
+
 tsr_status tile_to_simt(const ir_module *tile, const tsr_caps *caps, ir_module **out) {
-  ir_module *work = NULL; /* bindings hang on its values, so that the caller's module stays untouched */
-  *out = NULL;
-  TSR_TRY(ir_module_clone(tile, &work));
   tsr_status st = ir_module_create(&tile->arena.al, out);
+  if (!st) st = ir_walk(tile->root, forget_number, NULL);
   if (!st && tile->file && !((*out)->file = arena_str(&(*out)->arena, tile->file))) st = st_oom();
-  if (!st) st = lower_module(work, caps, *out);
+  if (!st) st = lower_module(tile, caps, *out);
   if (!st) st = ir_verify(*out);
-  if (st && *out) st = ir_cause(*out, work, st);
+  if (st && *out) st = ir_cause(*out, tile->root->module, st);
   if (st) ir_module_destroy(out);
-  ir_module_destroy(&work);
+  ir_clear_data(tile->root); /* the bindings are the other module's */
   return st;
 }

@@ -152,7 +152,7 @@ typedef struct simt_region {
 } simt_region; /* shared bytes over a range of op positions */
 
 enum { SIMT_MAX_ACCESS = 64, SIMT_MAX_REGION = 96, SIMT_MAX_REGS = 1024 };
-enum { SIMT_BUCKETS = 4096, SIMT_CONSTANT_BUCKETS = 256 };
+enum { SIMT_BUCKETS = 1024, SIMT_CONSTANT_BUCKETS = 256 };
 
 struct simt_impl {
   simt_known *known;
