@@ -46,6 +46,8 @@ struct emitter {
   bool wide, exact, has_barrier, in_subgroups; /* in_subgroups: lanes ask others, or may */
   bool pairs; /* no 64-bit integers: addresses are two words */
   int64_t block[3], shared_bytes;
+  /* Types by bits / 16, and the least u32 constants; 0: not made yet. Most instructions ask for some of them. */
+  uint32_t ints[5], floats[5], small[32];
   uint32_t glsl, label; /* ext import; label of the block being written */
   uint32_t thread_id[3], block_id[3], lane, warp; /* loaded once in the first block */
   uint32_t interface[EMIT_SPIRV_MAX_VIEWS + 24];

@@ -9,17 +9,20 @@
 
 typedef struct usage { bool thread[3], block[3], lane, warp, barrier, subgroup, f64_16[2]; } usage;
 
+static int axis_of(const ir_op *op) {
+  const int64_t axis = ir_get_int(op, "axis", 0);
+  return axis < 0 || axis > 2 ? 0 : (int)axis;
+}
+
 static tsr_status scan(ir_op *op, void *user) {
   usage *u = user;
-  int axis = (int)ir_get_int(op, "axis", 0);
-  axis = axis < 0 || axis > 2 ? 0 : axis;
   for (int i = 0; i < op->n_results; i++) op->results[i]->data = NULL; /* left over from other passes */
   for (int r = 0; r < op->n_regions; r++)
     for (int i = 0; i < op->regions[r]->n_args; i++) op->regions[r]->args[i]->data = NULL;
   if (op->def->level != IR_TARGET) return NULL;
   switch (op->def->code) {
-  case TG_THREAD_ID: u->thread[axis] = true; break;
-  case TG_BLOCK_ID: u->block[axis] = true; break;
+  case TG_THREAD_ID: u->thread[axis_of(op)] = true; break;
+  case TG_BLOCK_ID: u->block[axis_of(op)] = true; break;
   case TG_LANE_ID: u->lane = true; break;
   case TG_WARP_ID: u->warp = true; break;
   case TG_SHUFFLE:
@@ -276,11 +279,11 @@ tsr_status emit_spirv(const ir_module *target, const tsr_caps *caps, arena *a, b
     TSR_TRY(emit_kernel(o, caps, a, &k[i], &words[i], &n_words[i]));
     total += n_words[i++];
   }
-  uint32_t *code = arena_array(a, uint32_t, total + 1), at = 0;
+  uint32_t *code = n == 1 ? words[0] : arena_array(a, uint32_t, total + 1), at = 0;
   if (!code) return st_oom();
   for (i = 0; i < n; i++) {
     offsets[i] = 4 * (size_t)at;
-    memcpy(code + at, words[i], 4 * n_words[i]);
+    if (n > 1) memcpy(code + at, words[i], 4 * n_words[i]);
     at += (uint32_t)n_words[i];
   }
   offsets[n] = 4 * (size_t)at;

@@ -10,13 +10,17 @@ uint32_t e_bool(emitter *e) { return spv_once(&e->s, OpTypeBool, NULL, 0, false)
 
 uint32_t e_int(emitter *e, int bits) {
   if ((bits == 16 && !e->caps->i16) || (bits == 8 && !e->caps->i8)) bits = 32; /* emit/spirv/narrow.c */
+  uint32_t *known = &e->ints[bits / 16];
+  if (*known) return *known;
   if (bits != 32) spv_capability(&e->s, bits == 64 ? CapInt64 : bits == 16 ? CapInt16 : CapInt8);
-  return TYPE(&e->s, OpTypeInt, (uint32_t)bits, 0);
+  return *known = TYPE(&e->s, OpTypeInt, (uint32_t)bits, 0);
 }
 
 uint32_t e_float(emitter *e, int bits) {
+  uint32_t *known = &e->floats[bits / 16];
+  if (*known) return *known;
   if (bits != 32) spv_capability(&e->s, bits == 64 ? CapFloat64 : CapFloat16);
-  return TYPE(&e->s, OpTypeFloat, (uint32_t)bits);
+  return *known = TYPE(&e->s, OpTypeFloat, (uint32_t)bits);
 }
 
 uint32_t e_vec(emitter *e, uint32_t elem, int n) {
@@ -52,7 +56,11 @@ uint32_t e_const_int(emitter *e, int bits, int64_t v, int n) {
   return e_splat_const(e, t, c, n);
 }
 
-uint32_t e_u32(emitter *e, uint32_t v) { return e_const_int(e, 32, v, 1); }
+uint32_t e_u32(emitter *e, uint32_t v) {
+  enum { N_SMALL = sizeof e->small / sizeof *e->small };
+  if (v >= N_SMALL) return e_const_int(e, 32, v, 1);
+  return e->small[v] ? e->small[v] : (e->small[v] = e_const_int(e, 32, v, 1));
+}
 
 uint32_t e_const_f32(emitter *e, double v, int n) {
   float f = (float)v;

@@ -15,9 +15,18 @@ void spv_clear(spv *s) {
   *s = (spv){.al = s->al};
 }
 
+/* Room for n more; the body is most of a module, and begins with what a small one takes. */
+static bool grow(spv *s, spv_section sec, size_t n) {
+  enum { SMALL_BODY = 4096 };
+  spv_words *b = &s->sec[sec];
+  if (b->n + n <= b->cap) return true;
+  return al_grow(s->al, &b->w, &b->cap, sec == SEC_BODY && !b->cap && n < SMALL_BODY ? SMALL_BODY : b->n + n,
+                 sizeof *b->w);
+}
+
 static uint32_t *reserve(spv *s, spv_section sec, size_t n) {
   spv_words *b = &s->sec[sec];
-  if (s->failed || !al_grow(s->al, &b->w, &b->cap, b->n + n, sizeof *b->w)) {
+  if (s->failed || !grow(s, sec, n)) {
     s->failed = true;
     return NULL;
   }
@@ -26,11 +35,23 @@ static uint32_t *reserve(spv *s, spv_section sec, size_t n) {
   return p;
 }
 
+/* Instructions have few operands, mostly: no call for these. */
+static void put_words(uint32_t *p, const uint32_t *w, int n) {
+  switch (n) {
+  case 4: p[3] = w[3]; /* fall through */
+  case 3: p[2] = w[2]; /* fall through */
+  case 2: p[1] = w[1]; /* fall through */
+  case 1: p[0] = w[0]; /* fall through */
+  case 0: break;
+  default: memcpy(p, w, (size_t)n * sizeof *p);
+  }
+}
+
 void spv_put(spv *s, spv_section sec, int op, const uint32_t *w, int n) {
   uint32_t *p = reserve(s, sec, (size_t)n + 1);
   if (!p) return;
   p[0] = (uint32_t)(n + 1) << 16 | (uint32_t)op;
-  if (n) memcpy(p + 1, w, (size_t)n * 4);
+  put_words(p + 1, w, n);
 }
 
 uint32_t spv_val_n(spv *s, int op, uint32_t type, const uint32_t *w, int n) {
@@ -39,7 +60,7 @@ uint32_t spv_val_n(spv *s, int op, uint32_t type, const uint32_t *w, int n) {
   p[0] = (uint32_t)(n + 3) << 16 | (uint32_t)op;
   p[1] = type;
   p[2] = id;
-  if (n) memcpy(p + 3, w, (size_t)n * 4);
+  put_words(p + 3, w, n);
   return id;
 }
 
@@ -90,9 +111,9 @@ uint32_t spv_once(spv *s, int op, const uint32_t *w, int n, bool typed) {
   p[1] = typed ? w[0] : id;
   if (typed) {
     p[2] = id;
-    if (n > 1) memcpy(p + 3, w + 1, (size_t)(n - 1) * 4);
-  } else if (n) {
-    memcpy(p + 2, w, (size_t)n * 4);
+    put_words(p + 3, w + 1, n - 1);
+  } else {
+    put_words(p + 2, w, n);
   }
   s->keys[at] = (struct spv_key){h, start, (uint32_t)n, id};
   s->n_keys++;
