@@ -306,7 +306,7 @@ static tsr_status lower_all(compile *c) {
       .fitted = tell_changes,
       .custom = custom,
       .link = link_program,
-      .after = dump_after,
+      .after = *knob_str("TSR_DUMP") || (c->o && c->o->keep_after) ? dump_after : NULL,
       .costs = p->costs,
       .lowered = dump};
   TSR_TRY(rt_rules(p->ctx, &p->arena, &passes.options));
