@@ -1,6 +1,6 @@
 /* Tests of composite ops: what they mean, worked out by hand; into how many kernels, of which family, they become; that
  * they stand in the trace, and stay while a dimension is unknown. Their types, bad inputs, derivatives and sharding are
- * rows of the tables in test_graph_ops, test_graph_autodiff and test_graph_shard. */
+ * rows of the tables in graph_ops_good.h, test_graph_refusals, test_graph_autodiff and test_graph_shard. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
