@@ -41,6 +41,9 @@ typedef struct vk_all_properties {
 /* n_cores and cores_from, as far as nothing need be measured. */
 void vk_cores_reported(const vk_all_properties *q, tsr_caps *c);
 
+/* ---- matrices.c ---- */
+void vk_find_matrices(const be_instance *in, VkPhysicalDevice p, const vk_features *f, tsr_caps *c);
+
 /* ---- lacking.c: TSR_VK_HIDE, and what takes the place of what is not there ---- */
 bool vk_hides_extension(const char *name);
 /* "word=N" in the list: N; else UINT64_MAX. */

@@ -3,6 +3,12 @@
 #define CORE_IR_TILE_RULES_H
 #include "core/ir/ir.h"
 
+static inline bool tile_is_memory(const ir_type *t) { return t->kind == IR_T_VIEW || t->kind == IR_T_SHARED; }
+static inline bool tile_is_index(const ir_type *t) { return t->kind == IR_T_INDEX; }
+static inline bool tile_same_dims(const ir_type *a, const ir_type *b) {
+  return a->rank == b->rank && !memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank);
+}
+
 tsr_status tile_infer_constant(ir_op *op, const ir_type **results);
 tsr_status tile_infer_index(ir_op *op, const ir_type **results);
 tsr_status tile_infer_axis(ir_op *op, const ir_type **results); /* of block_id and thread_id */
