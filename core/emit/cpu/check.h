@@ -11,8 +11,8 @@ enum { EMIT_CPU_MOST_OPERANDS = 64 }; /* of a map */
 
 /* The n values, op's operands, results or arguments, have element types that the CPU computes with. */
 tsr_status emit_cpu_check_types(const ir_op *op, ir_value *const *v, int n);
-/* A tessera.target.call of anything but a reduction kernel; one whose name isn't known passes. */
-tsr_status emit_cpu_check_call(const ir_op *op);
+/* n operands, of which the first n_tiles are tiles or views. */
+tsr_status emit_cpu_check_operands(const ir_op *op, int n, int n_tiles);
 /* The map of a call of "unfold": a tile, a view of its type, batch, row and column. */
 tsr_status emit_cpu_read_unfold(const ir_op *op, tile_unfold *out);
 /* A call of reduction kernel fn with n operands: its result, its rows, and those of n_optional that it `has`. */
