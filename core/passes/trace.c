@@ -31,7 +31,7 @@ void trace_add(pass_trace *t, const char *pass, const char *rule, const ir_op *o
   const char *name = op->n_results && op->results[0]->name ? op->results[0]->name : NULL;
   trace_entry e = {pass,    rule,  name ? arena_fmt(&t->arena, "%s %%%s", op->def->name, name) : op->def->name,
                    op->loc, fired, arena_str(&t->arena, reason),
-                   NULL,    NULL};
+                   NULL,    NULL,  false};
   if (!e.op || !e.reason || !al_grow(&t->arena.al, &t->v, &t->cap, t->n + 1, sizeof *t->v)) {
     t->failed = true;
     return;
@@ -45,6 +45,7 @@ void trace_schedule(pass_trace *t, const ir_op *op, const trace_change *c) {
   trace_add(t, "schedule", c->rule, op, true, "%s: %s -> %s: %s", c->kernel, c->original, c->chosen, c->why);
   if (t->n == before) return;
   trace_entry *e = &t->v[before];
+  e->asked = c->asked;
   e->kernel = arena_str(&t->arena, c->kernel);
   e->original = arena_str(&t->arena, c->original);
   if (e->kernel && e->original) return;

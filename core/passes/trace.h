@@ -14,6 +14,7 @@ typedef struct trace_entry {
   bool fired;
   const char *reason; /* why it was refused, or what it made; "" if there is nothing to say */
   const char *kernel, *original; /* of a schedule that was changed to fit: whose, and what it was; else NULL */
+  bool asked;                    /* of such a schedule: it was to run as it was; else it was a start to fit */
 } trace_entry;
 
 typedef struct pass_trace {
@@ -29,7 +30,7 @@ void trace_clear(pass_trace *t);
 void trace_add(pass_trace *t, const char *pass, const char *rule, const ir_op *op, bool fired, const char *fmt, ...)
     TSR_PRINTF(6, 7);
 /* The kernel's schedule is not the one that was asked for, or that the guide's table has: both, and why. */
-typedef struct trace_change { const char *rule, *kernel, *original, *chosen, *why; } trace_change;
+typedef struct trace_change { const char *rule, *kernel, *original, *chosen, *why; bool asked; } trace_change;
 void trace_schedule(pass_trace *t, const ir_op *op, const trace_change *c);
 /* Those entries by kernel, for programs of many thousands: the last entry of each counts. False when out of memory. */
 typedef struct trace_changes { const trace_entry **v; size_t n, cap; } trace_changes;

@@ -147,9 +147,8 @@ static tsr_status tell_changes(void *user, ir_module *m) {
   const compile *c = user;
   const pass_trace *t = &c->p->trace;
   for (size_t i = 0; i < t->n; i++) {
-    bool asked = t->v[i].kernel && !strcmp(t->v[i].rule, "schedule_legalize");
     if (t->v[i].kernel)
-      rt_log(c->p->ctx, asked && fallback_of(c) == TSR_FALLBACK_WARN ? TSR_LOG_WARN : TSR_LOG_INFO,
+      rt_log(c->p->ctx, t->v[i].asked && fallback_of(c) == TSR_FALLBACK_WARN ? TSR_LOG_WARN : TSR_LOG_INFO,
              "%s: the schedule of %s", t->v[i].rule, t->v[i].reason);
   }
   return NULL;

@@ -53,16 +53,18 @@ static void advise(const ir_op *product, const sched_params *p, pass_trace *trac
             (long long)p->m, (long long)p->n, (long long)p->k);
 }
 
-static void note_change(pass_trace *trace, const ir_op *op, const char *rule, const char *kernel,
-                        const sched_params *was, const sched_params *now, const char *why) {
+/* c: all but the schedules. */
+static void note_change(pass_trace *trace, const ir_op *op, trace_change c, const sched_params *was,
+                        const sched_params *now) {
   strb original, chosen;
   if (!trace) return;
   strb_init(&original, &trace->arena.al);
   strb_init(&chosen, &trace->arena.al);
   sched_print(&original, was);
   sched_print(&chosen, now);
-  if (strb_ok(&original) && strb_ok(&chosen))
-    trace_schedule(trace, op, &(trace_change){rule, kernel, strb_text(&original), strb_text(&chosen), why});
+  c.original = strb_text(&original);
+  c.chosen = strb_text(&chosen);
+  if (strb_ok(&original) && strb_ok(&chosen)) trace_schedule(trace, op, &c);
   else trace->failed = true;
   strb_clear(&original);
   strb_clear(&chosen);
@@ -75,8 +77,11 @@ static void note_fitted(const ir_op *kernel, const ir_op *product, const schedul
     return;
   if (table.m == p->m && table.n == p->n && table.k == p->k) return;
   table = (sched_params){.m = table.m, .n = table.n, .k = table.k};
-  note_change(o->trace, product, "tile_fitted", ir_get_str(kernel, "sym_name", "?"), &table, &now,
-              "the table's tile, fitted to this shape and device");
+  note_change(o->trace, product,
+              (trace_change){.rule = "tile_fitted",
+                             .kernel = ir_get_str(kernel, "sym_name", "?"),
+                             .why = "the table's tile, fitted to this shape and device"},
+              &table, &now);
 }
 
 /* Names in the trace what the author asked for and this device or kernel has no use for; a split that can't be is taken
@@ -146,7 +151,8 @@ static tsr_status apply(ir_op *kernel, const schedule_options *o) {
                       "the schedule of %s breaks a limit: %s", name, why);
     if (!sched_legalize(kernel, o->caps, &p))
       return ir_error(product ? product : kernel, NULL, "no schedule of %s fits the device: %s", name, why);
-    note_change(o->trace, product ? product : kernel, "schedule_legalize", name, &before, &p, why);
+    note_change(o->trace, product ? product : kernel,
+                (trace_change){.rule = "schedule_legalize", .kernel = name, .why = why, .asked = true}, &before, &p);
     if (!sched_note_legalized(kernel, &before, why)) return st_oom();
   }
   sched_shares shares;
