@@ -29,18 +29,22 @@ static void broken(mpi_link *l, int32_t peer, const char *why) {
 
 /* ---- bytes by messages ------------------------------------------------------------------------------------------- */
 
+/* Is the piece free: has what was begun with it come to its end? bytes, unless NULL: how many came. */
+static bool is_free(mpi_link *l, int32_t peer, int *request, size_t *bytes) {
+  char why[MPI_WHY];
+  int is = *request < 0 ? 1 : mpi_test(l, *request, bytes, why);
+  if (is < 0) broken(l, peer, why);
+  if (is > 0) *request = -1;
+  return is > 0;
+}
+
 static size_t pipe_write(mpi_link *l, int32_t peer, const char *data, size_t bytes) {
   mpi_pipe *p = &l->pipes[peer];
   char why[MPI_WHY];
   size_t done = 0;
   while (done < bytes) {
     uint32_t i = p->next_out % MPI_PIECES;
-    if (p->sends[i] >= 0) {
-      int is = mpi_test(l, p->sends[i], NULL, why);
-      if (is < 0) broken(l, peer, why);
-      if (is <= 0) break;
-      p->sends[i] = -1;
-    }
+    if (!is_free(l, peer, &p->sends[i], NULL)) break;
     size_t n = bytes - done < MPI_PIECE ? bytes - done : MPI_PIECE;
     memcpy(p->out + i * MPI_PIECE, data + done, n);
     p->sends[i] = mpi_send(l, peer, MPI_TAG_DATA, p->out + i * MPI_PIECE, n, why);
@@ -59,12 +63,7 @@ static size_t pipe_read(mpi_link *l, int32_t peer, char *data, size_t bytes) {
   size_t done = 0;
   while (done < bytes) {
     uint32_t i = p->next_in % MPI_PIECES;
-    if (p->receives[i] >= 0) {
-      int is = mpi_test(l, p->receives[i], &p->came[i], why);
-      if (is < 0) broken(l, peer, why);
-      if (is <= 0) break;
-      p->receives[i] = -1;
-    }
+    if (!is_free(l, peer, &p->receives[i], &p->came[i])) break;
     size_t n = p->came[i] - p->taken;
     if (n > bytes - done) n = bytes - done;
     memcpy(data + done, p->in + i * MPI_PIECE + p->taken, n);
