@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/int_math.h"
 #include "core/ir/shard.h"
 
 #define BAD(...) st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("mesh", "create", NULL), __VA_ARGS__)
@@ -27,13 +28,14 @@ static void balanced(int64_t n, int k, int64_t most, int64_t *now, int at, int64
 
 static tsr_status fill(dist_mesh *m, int64_t ranks) {
   int64_t given = 1, now[DIST_MAX_AXES], best[DIST_MAX_AXES] = {0};
-  int missing = 0;
+  int missing = 0, open = 0; /* the first that is missing */
   for (int i = 0; i < m->n; i++) {
     if (m->size[i]) given *= m->size[i];
-    else missing++;
+    else if (!missing++) open = i;
     if (given > DIST_MAX_RANKS) return BAD("more than %d ranks", DIST_MAX_RANKS);
   }
-  if (!ranks && missing) return BAD("axis \"%s\" has no size, and the number of ranks isn't said", m->name[0]);
+  if (!ranks && missing)
+    return BAD("axis %d \"%s\" has no size, and the number of ranks isn't said", open, m->name[open]);
   if (ranks && (ranks % given || (!missing && ranks != given)))
     return BAD("the sizes make %lld ranks, there are %lld", (long long)given, (long long)ranks);
   m->ranks = ranks ? ranks : given;
@@ -43,16 +45,24 @@ static tsr_status fill(dist_mesh *m, int64_t ranks) {
   return NULL;
 }
 
+static tsr_status check_axis(int i, const char *name, int64_t size) {
+  char of[40] = "without a size";
+  if (size) snprintf(of, sizeof of, "of size %lld", (long long)size);
+  if (!name || !*name) return BAD("axis %d %s has no name", i, of);
+  if (strlen(name) >= DIST_NAME)
+    return BAD("axis %d \"%.*s...\" %s: a name has at most %d characters", i, DIST_NAME - 1, name, of, DIST_NAME - 1);
+  if (size < 0 || size > DIST_MAX_RANKS)
+    return BAD("axis %d \"%s\" %s; 1 to %d, 0: to be chosen", i, name, of, DIST_MAX_RANKS);
+  return NULL;
+}
+
 tsr_status dist_mesh_make(const char *const *names, const int64_t *sizes, int n, int64_t ranks, dist_mesh *out) {
   char text[DIST_MAX_AXES * (DIST_NAME + 24)] = "";
   *out = (dist_mesh){.n = n};
   if (n < 1 || n > DIST_MAX_AXES) return BAD("%d axes; 1 to %d", n, DIST_MAX_AXES);
   if (ranks < 0 || ranks > DIST_MAX_RANKS) return BAD("%lld ranks; at most %d", (long long)ranks, DIST_MAX_RANKS);
   for (int i = 0; i < n; i++) {
-    if (!names || !names[i] || strlen(names[i]) >= DIST_NAME)
-      return BAD("axis %d has no name, or one above 31 characters", i);
-    if (sizes && (sizes[i] < 0 || sizes[i] > DIST_MAX_RANKS))
-      return BAD("axis \"%s\" of size %lld; 1 to %d, 0: to be chosen", names[i], (long long)sizes[i], DIST_MAX_RANKS);
+    TSR_TRY(check_axis(i, names ? names[i] : NULL, sizes ? sizes[i] : 0));
     strcpy(out->name[i], names[i]);
     out->size[i] = sizes ? sizes[i] : 0;
     const size_t at = strlen(text);
@@ -69,8 +79,11 @@ tsr_status dist_mesh_parse(const char *text, int64_t ranks, dist_mesh *out) {
   int n = 0, len;
   for (const char *at = text; ir_mesh_next(&at, &s, &len, &sizes[n]); n++) {
     if (n + 1 == DIST_MAX_AXES) return BAD("at most %d axes", DIST_MAX_AXES - 1);
-    if (sizes[n] < 0) return BAD("\"%.60s\": the size of an axis is 1 to %d", text, DIST_MAX_RANKS);
-    if (len >= DIST_NAME) return BAD("an axis has at most 31 characters");
+    if (sizes[n] < 0)
+      return BAD("\"%.60s\": the size of axis %d \"%.*s\" is 1 to %d", text, n, (int)min64(len, DIST_NAME - 1), s,
+                 DIST_MAX_RANKS);
+    if (len >= DIST_NAME)
+      return BAD("axis %d \"%.*s...\": a name has at most %d characters", n, DIST_NAME - 1, s, DIST_NAME - 1);
     snprintf(name[n], DIST_NAME, "%.*s", len, s);
     names[n] = name[n];
   }
@@ -119,6 +132,15 @@ void dist_mesh_axes_text(const dist_mesh *m, uint32_t axes, char *out, size_t si
   *out = 0;
   for (int i = m->n; i-- > 0;)
     if (axes >> i & 1 && at < size) at += (size_t)snprintf(out + at, size - at, "%s%s", at ? "+" : "", m->name[i]);
+}
+
+void dist_mesh_axes_told(const dist_mesh *m, uint32_t axes, char out[DIST_AXES_TOLD]) {
+  int at = 0;
+  *out = 0;
+  for (int i = m->n; i-- > 0;)
+    if (axes >> i & 1)
+      at += snprintf(out + at, (size_t)(DIST_AXES_TOLD - at), "%saxis %d \"%s\" of size %lld", at ? " and " : "", i,
+                     m->name[i], (long long)m->size[i]);
 }
 
 uint32_t dist_mesh_axes_of(const dist_mesh *m, const char *text) {

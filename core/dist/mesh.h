@@ -28,6 +28,9 @@ int64_t dist_mesh_coord(const dist_mesh *m, int64_t rank, int axis);
 int64_t dist_mesh_extent(const dist_mesh *m, uint32_t axes);
 /* Which group of its kind a rank is in (0 .. ranks / extent - 1), and its number there. */
 int64_t dist_mesh_group(const dist_mesh *m, uint32_t axes, int64_t rank, int64_t *member);
+enum { DIST_AXES_TOLD = 96 * DIST_MAX_AXES };
+/* For messages: `axis 0 "tp" of size 2`, several joined by "and", the outer first. */
+void dist_mesh_axes_told(const dist_mesh *m, uint32_t axes, char out[DIST_AXES_TOLD]);
 /* "dp+tp", the outer first. */
 void dist_mesh_axes_text(const dist_mesh *m, uint32_t axes, char *out, size_t size);
 /* Of such a text; 0: it names an axis that the mesh hasn't, or in another order. */

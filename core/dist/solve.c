@@ -252,9 +252,11 @@ static void try_axis(dist_problem *p, const dist_node *n, int axis, choice *now,
 static tsr_status check_even(const dist_problem *p, const ir_value *v, const dist_spec *s) {
   const int d = dist_spec_uneven(&p->mesh, s, v->type->dims);
   if (d < 0 || !p->rules.refuse_uneven) return NULL;
+  char by[DIST_AXES_TOLD];
+  dist_mesh_axes_told(&p->mesh, s->dim[d], by);
   return BAD(v->name ? v->name : "value", "let it be padded, or cut another dimension",
-             "dimension %d of %lld isn't cut evenly into %lld pieces", d, (long long)v->type->dims[d],
-             (long long)dist_mesh_extent(&p->mesh, s->dim[d]));
+             "dimension %d of %lld isn't cut evenly into %lld pieces by %s", d, (long long)v->type->dims[d],
+             (long long)dist_mesh_extent(&p->mesh, s->dim[d]), by);
 }
 
 static tsr_status given(const dist_problem *p, const dist_value *v, dist_spec *out) {

@@ -118,16 +118,20 @@ tsr_status tsr_dist_tensor_create(tsr_mesh *m, tsr_dtype t, tsr_shape shape, con
   if (!tsr_dtype_size(t)) return RT_BAD(m->ctx, fn, NULL, "unknown data type %d", (int)t);
   if (shape.rank < 0 || shape.rank > TSR_MAX_RANK)
     return RT_BAD(m->ctx, fn, NULL, "rank %d; at most %d", shape.rank, TSR_MAX_RANK);
-  for (int i = 0; i < shape.rank; i++)
-    if (shape.dims[i] < 0 || shape.dims[i] > INT64_MAX / 2 / DIST_MAX_RANKS)
-      return RT_BAD(m->ctx, fn, NULL, "dimension %d = %lld is out of range", i, (long long)shape.dims[i]);
   dist_spec s;
+  char by[DIST_AXES_TOLD];
   TSR_TRY(rt_shardspec(m, shape.rank, spec, false, &s));
+  for (int i = 0; i < shape.rank; i++) {
+    if (shape.dims[i] >= 0 && shape.dims[i] <= INT64_MAX / 2 / DIST_MAX_RANKS) continue;
+    dist_mesh_axes_told(&m->m, s.dim[i], by);
+    return RT_BAD(m->ctx, fn, NULL, "dimension %d = %lld is out of range%s%s", i, (long long)shape.dims[i],
+                  *by ? "; it is cut by " : "", by);
+  }
   const int d = dist_spec_uneven(&m->m, &s, shape.dims);
-  if (d >= 0 && uneven == TSR_UNEVEN_REFUSE)
-    return RT_BAD(m->ctx, fn, "TSR_UNEVEN_PAD pads it", "dimension %d of %lld isn't cut evenly into %lld pieces", d,
-                  (long long)shape.dims[d], (long long)dist_mesh_extent(&m->m, s.dim[d]));
-  return rt_dist_tensor_new(m, t, &shape, &s, out);
+  if (d < 0 || uneven != TSR_UNEVEN_REFUSE) return rt_dist_tensor_new(m, t, &shape, &s, out);
+  dist_mesh_axes_told(&m->m, s.dim[d], by);
+  return RT_BAD(m->ctx, fn, "TSR_UNEVEN_PAD pads it", "dimension %d of %lld isn't cut evenly into %lld pieces by %s", d,
+                (long long)shape.dims[d], (long long)dist_mesh_extent(&m->m, s.dim[d]), by);
 }
 
 void tsr_dist_tensor_destroy(tsr_dist_tensor **tp) {

@@ -21,7 +21,7 @@ static const struct {
     {"plan banana", "a program needs --mesh"},
     {"plan banana --mesh tp=2", "banana"},
     {"plan program.mlir", "a program needs --mesh"},
-    {"plan program.mlir --mesh tp=0", "size of an axis"},
+    {"plan program.mlir --mesh tp=0", "size of axis 0 \"tp\""},
     {"plan program.mlir --mesh tp=2,tp=2", "there twice"},
     {"plan program.mlir --mesh dp=2", "no axis \"tp\""},
     {"plan program.mlir --mesh tp=2,dp=2 --ranks 8", "make 4 ranks, there are 8"},

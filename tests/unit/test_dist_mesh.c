@@ -65,6 +65,24 @@ static void meshes_that_make_no_sense_are_errors(void **state) {
   assert_null(m);
 }
 
+static void errors_about_an_axis_name_it(void **state) {
+  const char *const none[] = {"tp", NULL}, *const longer[] = {"tp", "a_name_that_goes_on_beyond_31_characters"},
+                    *const fine[] = {"tp", "dp"};
+  const struct { const char *const *names; int64_t sizes[2]; const char *says; } cases[] = {
+      {NULL, {2, 4}, "axis 0 of size 2 has no name"},
+      {none, {2, 4}, "axis 1 of size 4 has no name"},
+      {none, {2, 0}, "axis 1 without a size has no name"},
+      {longer, {2, 4}, "axis 1 \"a_name_that_goes_on_beyond_31_c...\" of size 4: a name has at most 31 characters"},
+      {fine, {2, -4}, "axis 1 \"dp\" of size -4; 1 to 16384"},
+      {fine, {2, 0}, "axis 1 \"dp\" has no size, and the number of ranks isn't said"}};
+  dist_mesh m;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    assert_true(says(dist_mesh_make(cases[i].names, cases[i].sizes, 2, 0, &m), cases[i].says));
+  assert_true(says(dist_mesh_parse("tp=2,dp=-1", 0, &m), "the size of axis 1 \"dp\" is 1 to 16384"));
+  assert_true(says(dist_mesh_parse("tp=2,a_name_that_goes_on_beyond_31_characters=2", 0, &m),
+                   "axis 1 \"a_name_that_goes_on_beyond_31_c...\": a name has at most 31 characters"));
+}
+
 static void ranks_have_places_and_the_first_axis_is_fastest(void **state) {
   tsr_mesh *m = rig_mesh(&rig, "tp=4,dp=2", 1);
   assert_int_equal(tsr_mesh_coordinate(m, 5, "tp"), 1);
@@ -156,7 +174,12 @@ static void specs_that_make_no_sense_are_errors(void **state) {
   assert_true(says(tsr_dist_tensor_create(
                        m, TSR_F32, s, &(tsr_shardspec){.partition = rc, .mesh_axes = (const char *[]){"dp"}, .n = 1},
                        TSR_UNEVEN_REFUSE, &t),
-                   "dimension 0 of 6 isn't cut evenly into 4 pieces"));
+                   "dimension 0 of 6 isn't cut evenly into 4 pieces by axis 1 \"dp\" of size 4"));
+  const tsr_shardspec both = {.partition = rc, .mesh_axes = (const char *[]){"dp", "tp"}, .n = 2};
+  assert_true(says(tsr_dist_tensor_create(m, TSR_F32, (tsr_shape){2, {6, -3}}, &both, 0, &t),
+                   "dimension 1 = -3 is out of range; it is cut by axis 0 \"tp\" of size 2"));
+  assert_true(says(tsr_dist_tensor_create(m, TSR_F32, (tsr_shape){1, {-1}}, NULL, 0, &t),
+                   "dimension 0 = -1 is out of range"));
   assert_null(tsr_dist_tensor_create(m, TSR_F32, s, &(tsr_shardspec){.n = 0}, 0, &t));
   tsr_buffer *b;
   assert_true(says(tsr_dist_tensor_local(t, 0, &b), "no devices"));
@@ -260,6 +283,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(missing_sizes_are_factorised_evenly),
       cmocka_unit_test(meshes_that_make_no_sense_are_errors),
+      cmocka_unit_test(errors_about_an_axis_name_it),
       cmocka_unit_test(ranks_have_places_and_the_first_axis_is_fastest),
       cmocka_unit_test(a_tensor_of_terabytes_is_declared_at_once),
       cmocka_unit_test(scatter_and_gather_give_the_whole_again),

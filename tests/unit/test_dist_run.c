@@ -247,7 +247,8 @@ static void programs_that_make_no_sense_are_errors(void **state) {
   assert_true(says(compile_on("dp=2", 0, &cut, NULL), "no devices"));
   assert_true(says(compile_on("tp=2", 1, &cut, NULL), "no axis \"dp\""));
   const tsr_dist_options even = {.uneven = TSR_UNEVEN_REFUSE};
-  assert_true(says(compile_on("dp=4", 1, &cut, &even), "isn't cut evenly"));
+  assert_true(says(compile_on("dp=4", 1, &cut, &even),
+                   "dimension 0 of 6 isn't cut evenly into 4 pieces by axis 0 \"dp\" of size 4"));
   assert_true(says(compile_on("dp=2", 1, &partial, NULL), "can't be partial"));
   assert_true(says(compile_on("dp=2", 1, &given, NULL), "no way to compute it makes its result lie"));
   assert_true(says(compile_on("dp=2", 1, &cut, &(tsr_dist_options){.topology = "moon"}), "no topology \"moon\""));
