@@ -8,56 +8,55 @@
 #define LN2_LOW  -4.2009150726810846e-11
 
 /* e^x = 2^n * e^r, |r| <= ln 2 / 2. Past the clamps the product itself becomes 0 or infinity. */
-static uint32_t exp_(dx d, uint32_t x) {
+static uint32_t exp_(mx d, uint32_t x) {
   static const double c[] = {1.6086677666787362e-10, 2.091821231913398e-09,  2.5052070959803662e-08,
                              2.755726307730941e-07,  2.7557319247344507e-06, 2.4801587336630949e-05,
                              0.00019841269841263252, 0.0013888888888879004,  0.0083333333333333332,
                              0.041666666666666678,   0.16666666666666666,    0.5};
-  uint32_t nan = dx_nan(d, x), t = dx_clamp(d, dx_pick(d, nan, dx_k(d, 0), x), -747, 711);
-  uint32_t n = dx_round(d, dx_mul(d, t, dx_k(d, 1.44269504088896341)));
-  uint32_t r = dx_reduce(d, dx_reduce(d, t, n, LN2_HIGH), n, LN2_LOW);
-  uint32_t y = dx_fma(d, dx_mul(d, r, r), dx_poly(d, r, c, 12), r);
-  uint32_t i = VAL(&d.e->s, OpConvertFToS, d.m.ut, n);
-  return dx_pick(d, nan, x, dx_scale(d, dx_add(d, y, dx_k(d, 1)), i));
+  uint32_t nan = mx_nan(d, x), t = mx_clamp(d, mx_pick(d, nan, mx_k(d, 0), x), -747, 711);
+  uint32_t n = mx_round(d, mx_mul(d, t, mx_k(d, 1.44269504088896341)));
+  uint32_t r = mx_reduce(d, mx_reduce(d, t, n, LN2_HIGH), n, LN2_LOW);
+  uint32_t y = mx_fma(d, mx_mul(d, r, r), mx_poly(d, r, c, 12), r);
+  uint32_t i = VAL(&d.e->s, OpConvertFToS, d.ut, n);
+  return mx_pick(d, nan, x, dx_scale(d, mx_add(d, y, mx_k(d, 1)), i));
 }
 
 /* log x = n ln 2 + log(1 + f), sqrt(1/2) <= 1 + f < sqrt 2; log(1 + f) = 2 atanh(s), s = f / (2 + f), written so that f
  * itself, which is exact, is the largest term. */
-static uint32_t log_(dx d, uint32_t x) {
+static uint32_t log_(mx d, uint32_t x) {
   static const double c[] = {0.13100721383503491, 0.13267418596474884, 0.15386290534658992, 0.18181794700897799,
                              0.22222222400547759, 0.28571428570764451, 0.4000000000000094,  0.66666666666666663};
-  mx m = d.m;
-  uint32_t tiny = dx_cmp(d, OpFOrdLessThan, x, dx_k(d, 2.2250738585072014e-308));
-  mx_pair w = dx_words(d, dx_pick(d, tiny, dx_mul(d, x, dx_k(d, 0x1p54)), x));
-  uint32_t from = mx_u(m, OpISub, w.high, mx_uk(m, 0x3fe6a09eu)), /* sqrt(1/2) */
-      ex = mx_u(m, OpShiftRightArithmetic, from, mx_uk(m, 20));
-  w.high = mx_u(m, OpISub, w.high, mx_u(m, OpShiftLeftLogical, ex, mx_uk(m, 20)));
-  uint32_t f = dx_sub(d, dx_from_words(d, w), dx_k(d, 1));
-  uint32_t n = dx_sub(d, VAL(&d.e->s, OpConvertSToF, d.t, ex), dx_pick(d, tiny, dx_k(d, 54), dx_k(d, 0)));
-  uint32_t s = dx_div(d, f, dx_add(d, f, dx_k(d, 2))), z = dx_mul(d, s, s);
-  uint32_t more = dx_mul(d, z, dx_poly(d, z, c, 8)), half = dx_mul(d, dx_mul(d, f, f), dx_k(d, 0.5));
-  uint32_t low = dx_fma(d, s, dx_add(d, half, more), dx_mul(d, n, dx_k(d, LN2_LOW)));
-  uint32_t r = dx_sub(d, dx_mul(d, n, dx_k(d, LN2_HIGH)), mx_keep(m, dx_sub(d, mx_keep(m, dx_sub(d, half, low)), f)));
+  uint32_t tiny = mx_cmp(d, OpFOrdLessThan, x, mx_k(d, 2.2250738585072014e-308));
+  mx_pair w = dx_words(d, mx_pick(d, tiny, mx_mul(d, x, mx_k(d, 0x1p54)), x));
+  uint32_t from = mx_u(d, OpISub, w.high, mx_uk(d, 0x3fe6a09eu)), /* sqrt(1/2) */
+      ex = mx_u(d, OpShiftRightArithmetic, from, mx_uk(d, 20));
+  w.high = mx_u(d, OpISub, w.high, mx_u(d, OpShiftLeftLogical, ex, mx_uk(d, 20)));
+  uint32_t f = mx_sub(d, dx_from_words(d, w), mx_k(d, 1));
+  uint32_t n = mx_sub(d, VAL(&d.e->s, OpConvertSToF, d.ft, ex), mx_pick(d, tiny, mx_k(d, 54), mx_k(d, 0)));
+  uint32_t s = mx_div(d, f, mx_add(d, f, mx_k(d, 2))), z = mx_mul(d, s, s);
+  uint32_t more = mx_mul(d, z, mx_poly(d, z, c, 8)), half = mx_mul(d, mx_mul(d, f, f), mx_k(d, 0.5));
+  uint32_t low = mx_fma(d, s, mx_add(d, half, more), mx_mul(d, n, mx_k(d, LN2_LOW)));
+  uint32_t r = mx_sub(d, mx_mul(d, n, mx_k(d, LN2_HIGH)), mx_keep(d, mx_sub(d, mx_keep(d, mx_sub(d, half, low)), f)));
   uint32_t inf = dx_inf(d);
-  r = dx_pick(d, dx_cmp(d, OpFOrdEqual, x, inf), inf, r);
-  r = dx_pick(d, dx_cmp(d, OpFOrdEqual, x, dx_k(d, 0)), dx_neg(d, inf), r);
-  return dx_pick(d, dx_cmp(d, OpFOrdGreaterThanEqual, x, dx_k(d, 0)), r, dx_quiet(d));
+  r = mx_pick(d, mx_cmp(d, OpFOrdEqual, x, inf), inf, r);
+  r = mx_pick(d, mx_cmp(d, OpFOrdEqual, x, mx_k(d, 0)), mx_neg(d, inf), r);
+  return mx_pick(d, mx_cmp(d, OpFOrdGreaterThanEqual, x, mx_k(d, 0)), r, dx_quiet(d));
 }
 
-static uint32_t tanh_(dx d, uint32_t x) {
+static uint32_t tanh_(mx d, uint32_t x) {
   static const double c[] = {7.7438773255426588e-06,  -3.3510863259041063e-05, 9.440568000217939e-05,
                              -0.00023841575269367045, 0.00058989149484867435,  -0.0014558169553480793,
                              0.0035921265571986906,   -0.0088632354500178343,  0.021869488533603213,
                              -0.053968253968211762,   0.13333333333333305,     -0.33333333333333331};
-  uint32_t a = dx_abs(d, x), z = dx_mul(d, x, x);
-  uint32_t small = dx_fma(d, dx_mul(d, dx_poly(d, z, c, 12), z), x, x);
-  uint32_t big = dx_sub(d, dx_k(d, 1), dx_div(d, dx_k(d, 2), dx_add(d, exp_(d, dx_add(d, a, a)), dx_k(d, 1))));
-  uint32_t r = dx_pick(d, dx_cmp(d, OpFOrdLessThan, a, dx_k(d, 0.55)), small, big);
-  return dx_pick(d, dx_nan(d, x), x, dx_copysign(d, r, x)); /* of -0 too */
+  uint32_t a = mx_abs(d, x), z = mx_mul(d, x, x);
+  uint32_t small = mx_fma(d, mx_mul(d, mx_poly(d, z, c, 12), z), x, x);
+  uint32_t big = mx_sub(d, mx_k(d, 1), mx_div(d, mx_k(d, 2), mx_add(d, exp_(d, mx_add(d, a, a)), mx_k(d, 1))));
+  uint32_t r = mx_pick(d, mx_cmp(d, OpFOrdLessThan, a, mx_k(d, 0.55)), small, big);
+  return mx_pick(d, mx_nan(d, x), x, dx_copysign(d, r, x)); /* of -0 too */
 }
 
 /* Below 1 a series; above 1 - e^(-x^2) times a polynomial in (x - 3) / (x + 3); from 6 on 1. */
-static uint32_t erf_(dx d, uint32_t x) {
+static uint32_t erf_(mx d, uint32_t x) {
   static const double near[] = {-4.2309458242953377e-12, 8.7090451290531062e-11,  -1.216456005728345e-09,
                                 1.4792401209404813e-08,  -1.6364642158167616e-07, 1.6462045441468418e-06,
                                 -1.4925647567519332e-05, 0.00012055332902888736,  -0.00085483270219348297,
@@ -69,79 +68,78 @@ static uint32_t erf_(dx d, uint32_t x) {
                                -0.00059706195861583045, 0.00070774643851773534,  0.0042691363331483021,
                                -0.024392499318655416,   0.071665837197973467,    -0.15011593650077742,
                                0.2456038017123309,      -0.32623356004303722,    0.17900115118138996};
-  uint32_t a = dx_abs(d, x), t = dx_clamp(d, a, 1, 6), z = dx_mul(d, x, x), three = dx_k(d, 3);
-  uint32_t small = dx_mul(d, dx_poly(d, z, near, 14), x);
-  uint32_t y = dx_div(d, dx_sub(d, t, three), dx_add(d, t, three)),
-           rest = dx_mul(d, exp_(d, dx_neg(d, dx_mul(d, t, t))), dx_poly(d, y, far, 18));
-  uint32_t big = dx_copysign(d, dx_sub(d, dx_k(d, 1), rest), x),
-           r = dx_pick(d, dx_cmp(d, OpFOrdLessThan, a, dx_k(d, 1)), small, big);
-  return dx_pick(d, dx_nan(d, x), x, r);
+  uint32_t a = mx_abs(d, x), t = mx_clamp(d, a, 1, 6), z = mx_mul(d, x, x), three = mx_k(d, 3);
+  uint32_t small = mx_mul(d, mx_poly(d, z, near, 14), x);
+  uint32_t y = mx_div(d, mx_sub(d, t, three), mx_add(d, t, three)),
+           rest = mx_mul(d, exp_(d, mx_neg(d, mx_mul(d, t, t))), mx_poly(d, y, far, 18));
+  uint32_t big = dx_copysign(d, mx_sub(d, mx_k(d, 1), rest), x),
+           r = mx_pick(d, mx_cmp(d, OpFOrdLessThan, a, mx_k(d, 1)), small, big);
+  return mx_pick(d, mx_nan(d, x), x, r);
 }
 
 /* e^(b log |a|), and the cases of C's pow. */
-static uint32_t pow_(dx d, uint32_t a, uint32_t b) {
-  mx m = d.m;
-  uint32_t inf = dx_inf(d), one = dx_k(d, 1), zero = dx_k(d, 0), mag = dx_abs(d, a);
-  uint32_t is_zero = dx_cmp(d, OpFOrdEqual, mag, zero), is_inf = dx_cmp(d, OpFOrdEqual, mag, inf),
-           below = dx_cmp(d, OpFOrdLessThan, b, zero), any_nan = mx_or(m, dx_nan(d, a), dx_nan(d, b));
-  uint32_t unit = dx_cmp(d, OpFOrdEqual, mag, one),
-           special = mx_or(m, mx_or(m, is_zero, is_inf), mx_or(m, any_nan, unit));
-  uint32_t safe = dx_pick(d, special, dx_k(d, 2), mag);
-  uint32_t r = exp_(d, dx_mul(d, dx_pick(d, any_nan, one, b), log_(d, safe)));
-  r = dx_pick(d, unit, one, r);
-  r = dx_pick(d, is_zero, dx_pick(d, below, inf, zero), r);
-  r = dx_pick(d, is_inf, dx_pick(d, below, zero, inf), r);
-  uint32_t whole = dx_cmp(d, OpFOrdEqual, GLSL(d.e, GlslFloor, d.t, b), b), h = dx_mul(d, b, dx_k(d, 0.5));
-  uint32_t odd = mx_and(m, whole, dx_cmp(d, OpFUnordNotEqual, GLSL(d.e, GlslFloor, d.t, h), h));
-  uint32_t minus = VAL(&d.e->s, OpSLessThan, m.bt, dx_words(d, a).high, mx_uk(m, 0));
-  r = dx_pick(d, mx_and(m, minus, odd), dx_neg(d, r), r);
-  uint32_t defined = mx_or(m, mx_or(m, whole, is_inf), dx_cmp(d, OpFOrdEqual, dx_abs(d, b), inf));
-  uint32_t undefined = mx_and(m, dx_cmp(d, OpFOrdLessThan, a, zero), VAL(&d.e->s, OpLogicalNot, m.bt, defined));
-  r = dx_pick(d, mx_or(m, undefined, any_nan), dx_quiet(d), r);
-  return dx_pick(d, mx_or(m, dx_cmp(d, OpFOrdEqual, a, one), dx_cmp(d, OpFOrdEqual, b, zero)), one, r);
+static uint32_t pow_(mx d, uint32_t a, uint32_t b) {
+  uint32_t inf = dx_inf(d), one = mx_k(d, 1), zero = mx_k(d, 0), mag = mx_abs(d, a);
+  uint32_t is_zero = mx_cmp(d, OpFOrdEqual, mag, zero), is_inf = mx_cmp(d, OpFOrdEqual, mag, inf),
+           below = mx_cmp(d, OpFOrdLessThan, b, zero), any_nan = mx_or(d, mx_nan(d, a), mx_nan(d, b));
+  uint32_t unit = mx_cmp(d, OpFOrdEqual, mag, one),
+           special = mx_or(d, mx_or(d, is_zero, is_inf), mx_or(d, any_nan, unit));
+  uint32_t safe = mx_pick(d, special, mx_k(d, 2), mag);
+  uint32_t r = exp_(d, mx_mul(d, mx_pick(d, any_nan, one, b), log_(d, safe)));
+  r = mx_pick(d, unit, one, r);
+  r = mx_pick(d, is_zero, mx_pick(d, below, inf, zero), r);
+  r = mx_pick(d, is_inf, mx_pick(d, below, zero, inf), r);
+  uint32_t whole = mx_cmp(d, OpFOrdEqual, GLSL(d.e, GlslFloor, d.ft, b), b), h = mx_mul(d, b, mx_k(d, 0.5));
+  uint32_t odd = mx_and(d, whole, mx_cmp(d, OpFUnordNotEqual, GLSL(d.e, GlslFloor, d.ft, h), h));
+  uint32_t minus = VAL(&d.e->s, OpSLessThan, d.bt, dx_words(d, a).high, mx_uk(d, 0));
+  r = mx_pick(d, mx_and(d, minus, odd), mx_neg(d, r), r);
+  uint32_t defined = mx_or(d, mx_or(d, whole, is_inf), mx_cmp(d, OpFOrdEqual, mx_abs(d, b), inf));
+  uint32_t undefined = mx_and(d, mx_cmp(d, OpFOrdLessThan, a, zero), VAL(&d.e->s, OpLogicalNot, d.bt, defined));
+  r = mx_pick(d, mx_or(d, undefined, any_nan), dx_quiet(d), r);
+  return mx_pick(d, mx_or(d, mx_cmp(d, OpFOrdEqual, a, one), mx_cmp(d, OpFOrdEqual, b, zero)), one, r);
 }
 
 /* ---- expansions of core/ir/scalar_ops.h ------------------------------------------------------------------------- */
 
 typedef struct expanded {
-  dx d;
+  mx d;
   uint32_t a;
 } expanded;
 
-static uint32_t function(dx d, int code, uint32_t x, uint32_t y);
+static uint32_t function(mx d, int code, uint32_t x, uint32_t y);
 
 static scalar_value expanded_name(void *user, char name) { return (scalar_value){.id = ((expanded *)user)->a}; }
 static scalar_value expanded_number(void *user, double v) {
-  return (scalar_value){.id = dx_k(((expanded *)user)->d, v)};
+  return (scalar_value){.id = mx_k(((expanded *)user)->d, v)};
 }
 
-static uint32_t compare(dx d, int predicate, uint32_t a, uint32_t b) {
+static uint32_t compare(mx d, int predicate, uint32_t a, uint32_t b) {
   static const int ops[N_CMP] = {
       [CMP_EQ] = OpFOrdEqual,         [CMP_NE] = OpFUnordNotEqual,  [CMP_LT] = OpFOrdLessThan,
       [CMP_LE] = OpFOrdLessThanEqual, [CMP_GT] = OpFOrdGreaterThan, [CMP_GE] = OpFOrdGreaterThanEqual};
-  return dx_cmp(d, ops[predicate], a, b);
+  return mx_cmp(d, ops[predicate], a, b);
 }
 
 /* a when it is beyond b or NaN, else b. */
-static uint32_t beyond(dx d, int op, uint32_t a, uint32_t b) {
-  return dx_pick(d, mx_or(d.m, dx_cmp(d, op, a, b), dx_nan(d, a)), a, b);
+static uint32_t beyond(mx d, int op, uint32_t a, uint32_t b) {
+  return mx_pick(d, mx_or(d, mx_cmp(d, op, a, b), mx_nan(d, a)), a, b);
 }
 
-static uint32_t step(dx d, int code, int variant, const scalar_value *x) {
+static uint32_t step(mx d, int code, int variant, const scalar_value *x) {
   switch (code) {
-    case SC_ADD: return dx_add(d, x[0].id, x[1].id);
-    case SC_SUB: return dx_sub(d, x[0].id, x[1].id);
-    case SC_MUL: return dx_mul(d, x[0].id, x[1].id);
-    case SC_DIV: return dx_div(d, x[0].id, x[1].id);
-    case SC_NEG: return dx_neg(d, x[0].id);
-    case SC_ABS: return dx_abs(d, x[0].id);
-    case SC_SQRT: return GLSL(d.e, GlslSqrt, d.t, x[0].id);
+    case SC_ADD: return mx_add(d, x[0].id, x[1].id);
+    case SC_SUB: return mx_sub(d, x[0].id, x[1].id);
+    case SC_MUL: return mx_mul(d, x[0].id, x[1].id);
+    case SC_DIV: return mx_div(d, x[0].id, x[1].id);
+    case SC_NEG: return mx_neg(d, x[0].id);
+    case SC_ABS: return mx_abs(d, x[0].id);
+    case SC_SQRT: return GLSL(d.e, GlslSqrt, d.ft, x[0].id);
     case SC_MIN: return beyond(d, OpFOrdLessThan, x[0].id, x[1].id);
     case SC_MAX: return beyond(d, OpFOrdGreaterThan, x[0].id, x[1].id);
-    case SC_FMA: return dx_fma(d, x[0].id, x[1].id, x[2].id);
-    case SCALAR_FINITE: return GLSL(d.e, GlslFMax, d.t, x[0].id, dx_k(d, -1.7976931348623157e308));
+    case SC_FMA: return mx_fma(d, x[0].id, x[1].id, x[2].id);
+    case SCALAR_FINITE: return GLSL(d.e, GlslFMax, d.ft, x[0].id, mx_k(d, -1.7976931348623157e308));
     case SC_COMPARE: return compare(d, variant, x[0].id, x[1].id);
-    case SC_SELECT: return dx_pick(d, x[0].id, x[1].id, x[2].id);
+    case SC_SELECT: return mx_pick(d, x[0].id, x[1].id, x[2].id);
     default: return function(d, code, x[0].id, x[1].id);
   }
 }
@@ -150,7 +148,7 @@ static scalar_value expanded_apply(void *user, int code, int variant, const scal
   return (scalar_value){.id = step(((expanded *)user)->d, code, variant, x)};
 }
 
-static uint32_t function(dx d, int code, uint32_t x, uint32_t y) {
+static uint32_t function(mx d, int code, uint32_t x, uint32_t y) {
   if (scalar_rows[code].expansion) {
     const char *text = scalar_rows[code].expansion;
     expanded a = {d, x};
@@ -170,11 +168,11 @@ static uint32_t function(dx d, int code, uint32_t x, uint32_t y) {
 }
 
 uint32_t e_math64(emitter *e, int code, int n, uint32_t x, uint32_t y) {
-  dx d = dx_of(e);
+  mx d = dx_of(e);
   uint32_t out[4];
   if (n == 1) return function(d, code, x, y);
   for (uint32_t i = 0; i < (uint32_t)n; i++)
-    out[i] =
-        function(d, code, VAL(&e->s, OpCompositeExtract, d.t, x, i), y ? VAL(&e->s, OpCompositeExtract, d.t, y, i) : 0);
-  return spv_val_n(&e->s, OpCompositeConstruct, e_vec(e, d.t, n), out, n);
+    out[i] = function(d, code, VAL(&e->s, OpCompositeExtract, d.ft, x, i),
+                      y ? VAL(&e->s, OpCompositeExtract, d.ft, y, i) : 0);
+  return spv_val_n(&e->s, OpCompositeConstruct, e_vec(e, d.ft, n), out, n);
 }

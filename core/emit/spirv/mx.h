@@ -6,12 +6,15 @@
 #define CORE_EMIT_SPIRV_MX_H
 #include "core/emit/spirv/internal.h"
 
-typedef struct mx { emitter *e; int n; uint32_t ft, bt, ut; } mx; /* f32, bool and u32 of n components */
+/* f32, or f64 if it is wide (dx.h), bool and u32 of n components. */
+typedef struct mx { emitter *e; int n; bool wide; uint32_t ft, bt, ut; } mx;
 
 static inline mx mx_of(emitter *e, int n) {
-  return (mx){e, n, e_vec(e, e_float(e, 32), n), e_vec(e, e_bool(e), n), e_vec(e, e_int(e, 32), n)};
+  return (mx){e, n, false, e_vec(e, e_float(e, 32), n), e_vec(e, e_bool(e), n), e_vec(e, e_int(e, 32), n)};
 }
-static inline uint32_t mx_k(mx m, double v) { return e_const_f32(m.e, v, m.n); }
+static inline uint32_t mx_k(mx m, double v) {
+  return m.wide ? e_const_f64(m.e, v, m.n) : e_const_f32(m.e, v, m.n);
+}
 static inline uint32_t mx_add(mx m, uint32_t a, uint32_t b) { return VAL(&m.e->s, OpFAdd, m.ft, a, b); }
 static inline uint32_t mx_sub(mx m, uint32_t a, uint32_t b) { return VAL(&m.e->s, OpFSub, m.ft, a, b); }
 static inline uint32_t mx_mul(mx m, uint32_t a, uint32_t b) { return VAL(&m.e->s, OpFMul, m.ft, a, b); }
