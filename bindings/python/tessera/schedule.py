@@ -3,10 +3,9 @@ compiles from then on, until reset() or the end of a `with scope():`. Values tha
 the library says so."""
 from __future__ import annotations
 
-from . import errors, options, trace
+from . import capi, errors, options, trace
 
-_KNOBS = ("m", "n", "k", "vectorize", "use_shared", "padding", "async_copy", "pipeline_stages", "split_k", "warps",
-          "raster", "matrix_path", "autotune", "cluster", "stream_k")
+_KNOBS = tuple(name for name, _ in capi.tsr_schedule._fields_ if name != "kernel")
 
 
 def _set(**values):
