@@ -44,51 +44,76 @@ static bool find_family(const be_device *d, uint32_t *out, uint32_t *bits) {
   return found;
 }
 
-static VkResult create_device(be_device *d) {
-  const vk_features *f = &d->features;
+/* What a device is asked for: features in a chain, and extensions. It points into itself. */
+typedef struct asked {
+  VkPhysicalDeviceFeatures2 base;
+  VkPhysicalDeviceVulkan11Features v11;
+  VkPhysicalDeviceVulkan12Features v12;
+  VkPhysicalDeviceVulkan13Features v13;
+  VkPhysicalDevice16BitStorageFeatures half;
+  VkPhysicalDevice8BitStorageFeatures byte;
+  VkPhysicalDeviceShaderFloat16Int8Features narrow;
+  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix;
+  VkPhysicalDeviceShaderBfloat16FeaturesKHR bf16;
+  VkPhysicalDeviceShaderFloat8FeaturesEXT f8;
+  VkPhysicalDeviceCooperativeMatrix2FeaturesNV nv2;
+  VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR layout;
+  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable;
+  VkPhysicalDeviceShaderClockFeaturesKHR clock;
+  void *chain;
   const char *ext[16];
-  uint32_t n = 0;
-  VkPhysicalDeviceFeatures2 base = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
-                                    .features = {.shaderFloat64 = f->f64, .shaderInt64 = f->i64, .shaderInt16 = f->i16}};
-  VkPhysicalDeviceVulkan11Features v11 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
-                                          .pNext = &base,
-                                          .storageBuffer16BitAccess = f->storage16};
-  VkPhysicalDeviceVulkan12Features v12 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
-                                          .pNext = &v11,
-                                          .storageBuffer8BitAccess = f->storage8,
-                                          .shaderInt8 = f->i8,
-                                          .shaderFloat16 = f->f16,
-                                          .shaderSubgroupExtendedTypes = f->subgroup_types,
-                                          .bufferDeviceAddress = f->bda,
-                                          .timelineSemaphore = f->timeline,
-                                          .vulkanMemoryModel = f->memory_model,
-                                          .scalarBlockLayout = f->scalar_layout};
-  VkPhysicalDeviceVulkan13Features v13 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
-                                          .pNext = &v12,
-                                          .synchronization2 = f->sync2,
-                                          .maintenance4 = f->maintenance4,
-                                          .subgroupSizeControl = f->subgroup_size_control,
-                                          .computeFullSubgroups = f->full_subgroups};
-  VkPhysicalDevice16BitStorageFeatures half = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,
-                                               .pNext = &base,
-                                               .storageBuffer16BitAccess = f->storage16};
-  VkPhysicalDevice8BitStorageFeatures byte = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES,
-                                              .storageBuffer8BitAccess = f->storage8};
-  VkPhysicalDeviceShaderFloat16Int8Features narrow = {
+  uint32_t n;
+} asked;
+
+/* Those of Vulkan 1.1 to 1.3, and what stands for them where the version is older. */
+static void ask_versions(asked *a, const vk_features *f, uint32_t minor) {
+  a->base =
+      (VkPhysicalDeviceFeatures2){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                  .features = {.shaderFloat64 = f->f64, .shaderInt64 = f->i64, .shaderInt16 = f->i16}};
+  a->v11 = (VkPhysicalDeviceVulkan11Features){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
+                                              .pNext = &a->base,
+                                              .storageBuffer16BitAccess = f->storage16};
+  a->v12 = (VkPhysicalDeviceVulkan12Features){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                                              .pNext = &a->v11,
+                                              .storageBuffer8BitAccess = f->storage8,
+                                              .shaderInt8 = f->i8,
+                                              .shaderFloat16 = f->f16,
+                                              .shaderSubgroupExtendedTypes = f->subgroup_types,
+                                              .bufferDeviceAddress = f->bda,
+                                              .timelineSemaphore = f->timeline,
+                                              .vulkanMemoryModel = f->memory_model,
+                                              .scalarBlockLayout = f->scalar_layout};
+  a->v13 = (VkPhysicalDeviceVulkan13Features){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
+                                              .pNext = &a->v12,
+                                              .synchronization2 = f->sync2,
+                                              .maintenance4 = f->maintenance4,
+                                              .subgroupSizeControl = f->subgroup_size_control,
+                                              .computeFullSubgroups = f->full_subgroups};
+  a->half = (VkPhysicalDevice16BitStorageFeatures){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,
+                                                   .pNext = &a->base,
+                                                   .storageBuffer16BitAccess = f->storage16};
+  a->byte = (VkPhysicalDevice8BitStorageFeatures){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES,
+                                                  .storageBuffer8BitAccess = f->storage8};
+  a->narrow = (VkPhysicalDeviceShaderFloat16Int8Features){
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,
       .shaderFloat16 = f->f16,
       .shaderInt8 = f->i8};
-  const uint32_t minor = d->limits.minor;
-  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {
+  a->chain = minor >= 3 ? (void *)&a->v13 : minor == 2 ? (void *)&a->v12 : (void *)&a->half;
+}
+
+/* Those of extensions, all on; only what is used is put into the chain. */
+static void ask_extensions(asked *a, const vk_features *f) {
+  a->matrix = (VkPhysicalDeviceCooperativeMatrixFeaturesKHR){
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR, .cooperativeMatrix = VK_TRUE};
-  VkPhysicalDeviceShaderBfloat16FeaturesKHR bf16 = {.sType =
-                                                        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR,
-                                                    .shaderBFloat16Type = VK_TRUE,
-                                                    .shaderBFloat16CooperativeMatrix = VK_TRUE};
-  VkPhysicalDeviceShaderFloat8FeaturesEXT f8 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT8_FEATURES_EXT,
+  a->bf16 = (VkPhysicalDeviceShaderBfloat16FeaturesKHR){
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR,
+      .shaderBFloat16Type = VK_TRUE,
+      .shaderBFloat16CooperativeMatrix = VK_TRUE};
+  a->f8 =
+      (VkPhysicalDeviceShaderFloat8FeaturesEXT){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT8_FEATURES_EXT,
                                                 .shaderFloat8 = VK_TRUE,
                                                 .shaderFloat8CooperativeMatrix = VK_TRUE};
-  VkPhysicalDeviceCooperativeMatrix2FeaturesNV nv2 = {
+  a->nv2 = (VkPhysicalDeviceCooperativeMatrix2FeaturesNV){
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV,
       .cooperativeMatrixWorkgroupScope = f->nv2_workgroup,
       .cooperativeMatrixFlexibleDimensions = f->nv2_workgroup,
@@ -96,17 +121,23 @@ static VkResult create_device(be_device *d) {
       .cooperativeMatrixConversions = f->nv2_convert,
       .cooperativeMatrixPerElementOperations = f->nv2_per_element,
       .cooperativeMatrixTensorAddressing = f->nv2_tensor};
-  VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR layout = {
-      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR, .workgroupMemoryExplicitLayout = VK_TRUE,
-      .workgroupMemoryExplicitLayout8BitAccess = VK_TRUE, .workgroupMemoryExplicitLayout16BitAccess = VK_TRUE};
-  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable = {
+  a->layout = (VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR){
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR,
+      .workgroupMemoryExplicitLayout = VK_TRUE,
+      .workgroupMemoryExplicitLayout8BitAccess = VK_TRUE,
+      .workgroupMemoryExplicitLayout16BitAccess = VK_TRUE};
+  a->executable = (VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR){
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR,
       .pipelineExecutableInfo = VK_TRUE};
-  VkPhysicalDeviceShaderClockFeaturesKHR clock = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CLOCK_FEATURES_KHR,
-                                                  .shaderDeviceClock = VK_TRUE};
-  void *chain = minor >= 3 ? (void *)&v13 : minor == 2 ? (void *)&v12 : (void *)&half;
+  a->clock = (VkPhysicalDeviceShaderClockFeaturesKHR){
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CLOCK_FEATURES_KHR, .shaderDeviceClock = VK_TRUE};
+}
+
+static void ask(asked *a, const vk_features *f, uint32_t minor) {
+  ask_versions(a, f, minor);
+  ask_extensions(a, f);
 #define USE(cond, s, name) \
-  if (cond) s.pNext = chain, chain = &s, ext[n++] = name
+  if (cond) a->s.pNext = a->chain, a->chain = &a->s, a->ext[a->n++] = name
   USE(minor < 2 && f->storage8, byte, "VK_KHR_8bit_storage");
   USE(minor < 2 && (f->f16 || f->i8), narrow, "VK_KHR_shader_float16_int8");
   USE(f->coopmat, matrix, "VK_KHR_cooperative_matrix");
@@ -117,21 +148,26 @@ static VkResult create_device(be_device *d) {
   USE(f->statistics, executable, "VK_KHR_pipeline_executable_properties");
   USE(f->clock, clock, "VK_KHR_shader_clock");
 #undef USE
-  if (f->memory_fd) ext[n++] = "VK_KHR_external_memory_fd";
-  if (f->semaphore_fd) ext[n++] = "VK_KHR_external_semaphore_fd";
-  if (f->push_descriptor) ext[n++] = "VK_KHR_push_descriptor";
-  if (f->budget) ext[n++] = "VK_EXT_memory_budget";
+  if (f->memory_fd) a->ext[a->n++] = "VK_KHR_external_memory_fd";
+  if (f->semaphore_fd) a->ext[a->n++] = "VK_KHR_external_semaphore_fd";
+  if (f->push_descriptor) a->ext[a->n++] = "VK_KHR_push_descriptor";
+  if (f->budget) a->ext[a->n++] = "VK_EXT_memory_budget";
+}
+
+static VkResult create_device(be_device *d) {
+  asked a = {.n = 0};
+  ask(&a, &d->features, d->limits.minor);
   float priority = 0.5f;
   VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
                                    .queueFamilyIndex = d->family,
                                    .queueCount = 1,
                                    .pQueuePriorities = &priority};
   VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-                             .pNext = chain,
+                             .pNext = a.chain,
                              .queueCreateInfoCount = 1,
                              .pQueueCreateInfos = &queue,
-                             .enabledExtensionCount = n,
-                             .ppEnabledExtensionNames = ext};
+                             .enabledExtensionCount = a.n,
+                             .ppEnabledExtensionNames = a.ext};
   return d->instance->fn.vkCreateDevice(d->physical, &info, NULL, &d->vk);
 }
 

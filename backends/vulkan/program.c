@@ -7,41 +7,8 @@
  * for one that no barrier separates it from yet. */
 #include <string.h>
 
-#include "backends/vulkan/vk.h"
-#include "core/base/clock.h"
+#include "backends/vulkan/program.h"
 #include "core/emit/spirv/spirv.h"
-
-enum { RECORDINGS = 4, TIMED = RECORDINGS, ALL_RECORDINGS };
-
-typedef struct recording {
-  VkCommandPool pool;
-  VkCommandBuffer *cmds;
-  int n_cmds, cap_cmds;
-  VkDeviceAddress *key; /* binding addresses it was recorded for */
-  bool valid;
-  be_buffer *tables;    /* argument tables of launches with many arguments */
-  vk_sets sets;         /* without buffer addresses */
-  vk_timeline *used; /* last use; NULL: none, or waited for */
-  uint64_t value, age;
-} recording;
-
-struct be_program {
-  be_device *d;
-  arena a;
-  be_launch *launches;
-  int n_launches, n_bindings;
-  size_t table_bytes;
-  recording recordings[ALL_RECORDINGS]; /* the last one with times */
-  VkQueryPool queries;                  /* of that one, made when first asked for: begin and end of each launch */
-  be_buffer *clocks; /* readings of the device's clock, before the first launch and after each, instead: where it has
-                        one (clock.c) */
-  bool by_clock;                        /* what the timed recording does */
-  double timed_ns;                      /* how long the last timed run took; 0: none yet */
-  VkDeviceAddress *now;
-  const be_range *ranges; /* the same as given, during a run */
-  uint64_t uses;
-  pthread_mutex_t mutex;
-};
 
 static bool has_table(const be_device *d, int n_args) { return d->features.bda && n_args > EMIT_SPIRV_MAX_PUSH; }
 
@@ -59,7 +26,7 @@ tsr_status vk_program_create(be_device *d, const be_program_desc *desc, be_progr
   p->now = arena_array(&p->a, VkDeviceAddress, desc->n_bindings + 1);
   bool ok = needs && p->launches && p->now;
   int n_needs = 0;
-  for (int i = 0; ok && i < ALL_RECORDINGS; i++)
+  for (int i = 0; ok && i < VK_ALL_RECORDINGS; i++)
     ok = (p->recordings[i].key = arena_array(&p->a, VkDeviceAddress, desc->n_bindings + 1)) != NULL;
   for (int i = 0; ok && i < desc->n_launches; i++) {
     be_launch *l = &p->launches[i];
@@ -82,8 +49,8 @@ tsr_status vk_program_create(be_device *d, const be_program_desc *desc, be_progr
 void vk_program_destroy(be_program *p) {
   if (!p) return;
   be_device *d = p->d;
-  for (int i = 0; i < ALL_RECORDINGS; i++) {
-    recording *r = &p->recordings[i];
+  for (int i = 0; i < VK_ALL_RECORDINGS; i++) {
+    vk_recording *r = &p->recordings[i];
     vk_drain(d, r->used, r->value);
     if (r->pool) d->fn.vkDestroyCommandPool(d->vk, r->pool, NULL);
     if (r->sets.pool) d->fn.vkDestroyDescriptorPool(d->vk, r->sets.pool, NULL);
@@ -101,7 +68,7 @@ void vk_program_destroy(be_program *p) {
 
 typedef struct recorder {
   be_program *p;
-  recording *r;
+  vk_recording *r;
   be_stream *s;
   VkCommandBuffer cmd;
   double budget_ns, used_ns;
@@ -121,7 +88,7 @@ static double estimate_ns(const be_device *d, const be_kernel_desc *k) {
 
 static tsr_status open_buffer(recorder *c) {
   be_device *d = c->p->d;
-  recording *r = c->r;
+  vk_recording *r = c->r;
   if (r->n_cmds == r->cap_cmds) {
     int cap = r->cap_cmds ? 2 * r->cap_cmds : 4;
     VkCommandBuffer *grown = al_zalloc(d->env->al, sizeof *grown * (size_t)cap);
@@ -218,11 +185,6 @@ static void compute_barrier(recorder *c) {
   vk_memory_barrier(c->p->d, c->cmd, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT);
 }
 
-static bool is_empty(const be_launch *l) {
-  const int64_t *g = l->module->kernels[l->kernel].desc.grid;
-  return g[0] < 1 || g[1] < 1 || g[2] < 1;
-}
-
 /* Before the first launch (i 0) and after each (i + 1). */
 static void read_clock(recorder *c, int i) {
   if (i) compute_barrier(c);
@@ -248,7 +210,7 @@ static tsr_status record_launches(recorder *c) {
       compute_barrier(c);
       fenced = i;
     }
-    if (is_empty(l)) continue;
+    if (vk_is_empty(l)) continue;
     if (c->timed) stamp(c, 2 * i);
     TSR_TRY(bind(c, l, k));
     TSR_TRY(dispatch(c, l, k));
@@ -262,25 +224,25 @@ static tsr_status record_launches(recorder *c) {
 }
 
 /* Address tables for kernels with more arguments than push constants hold, in the order of record_launches. */
-static tsr_status fill_tables(be_program *p, recording *r) {
+static tsr_status fill_tables(be_program *p, vk_recording *r) {
   if (!p->table_bytes) return NULL;
   if (!r->tables) TSR_TRY(vk_buffer_create(p->d, p->table_bytes, BE_HOST_VISIBLE, &r->tables));
   VkDeviceAddress *t = r->tables->host;
   for (int i = 0; i < p->n_launches; i++) {
     const be_launch *l = &p->launches[i];
     int n = l->module->kernels[l->kernel].desc.n_args;
-    for (int a = 0; has_table(p->d, n) && !is_empty(l) && a < n; a++) *t++ = p->now[l->bindings[a]];
+    for (int a = 0; has_table(p->d, n) && !vk_is_empty(l) && a < n; a++) *t++ = p->now[l->bindings[a]];
   }
   return NULL;
 }
 
-static tsr_status wait_unused(be_device *d, recording *r) {
+static tsr_status wait_unused(be_device *d, vk_recording *r) {
   if (r->used) TSR_TRY(vk_timeline_wait(d, r->used, r->value, -1));
   r->used = NULL;
   return NULL;
 }
 
-static tsr_status record(be_program *p, be_stream *s, recording *r, bool timed) {
+tsr_status vk_recording_make(be_program *p, be_stream *s, vk_recording *r, bool timed) {
   be_device *d = p->d;
   r->valid = false;
   TSR_TRY(wait_unused(d, r));
@@ -303,108 +265,32 @@ static tsr_status record(be_program *p, be_stream *s, recording *r, bool timed) 
   return NULL;
 }
 
-static bool fits(const be_program *p, const recording *r) {
+bool vk_recording_fits(const be_program *p, const vk_recording *r) {
   return r->valid && !memcmp(r->key, p->now, sizeof *r->key * (size_t)p->n_bindings);
 }
 
 /* The recording for these addresses: an old one, or the least recently used one made anew. */
-static tsr_status find_recording(be_program *p, be_stream *s, recording **out) {
-  recording *oldest = &p->recordings[0];
-  for (int i = 0; i < RECORDINGS; i++) {
-    recording *r = &p->recordings[i];
-    if (fits(p, r)) {
+static tsr_status find_recording(be_program *p, be_stream *s, vk_recording **out) {
+  vk_recording *oldest = &p->recordings[0];
+  for (int i = 0; i < VK_RECORDINGS; i++) {
+    vk_recording *r = &p->recordings[i];
+    if (vk_recording_fits(p, r)) {
       *out = r;
       return NULL;
     }
     if (r->age < oldest->age) oldest = r;
   }
   *out = oldest;
-  return record(p, s, oldest, false);
+  return vk_recording_make(p, s, oldest, false);
 }
 
-static tsr_status submit(be_program *p, be_stream *s, recording *r) {
+tsr_status vk_recording_submit(be_program *p, be_stream *s, vk_recording *r) {
   for (int i = 0; i < r->n_cmds; i++) {
     TSR_TRY(vk_stream_submit(s, &r->cmds[i], 1));
     r->used = s->timeline;
     r->value = s->submitted;
   }
   r->age = ++p->uses;
-  return NULL;
-}
-
-/* ---- timed runs ---- */
-
-/* How long a run may take whose readings of the clock are to be told apart. */
-static double clock_span_ns(const be_device *d) {
-  return d->clock.ns_per_tick * (double)((uint64_t)1 << (VK_CLOCK_BITS - 1));
-}
-
-/* By the clock when the last timed run was far shorter than that allows; the first one by timestamps where there are
- * any. */
-static tsr_status choose_timer(be_program *p, be_stream *s, bool *by_clock) {
-  be_device *d = p->d;
-  *by_clock = false;
-  if (d->limits.timestamp_bits && !p->timed_ns) return NULL;
-  TSR_TRY(vk_clock_ready(s, by_clock));
-  if (!d->limits.timestamp_bits && !*by_clock)
-    return st_make(d->env->al, TSR_UNSUPPORTED, ST_WHERE("vulkan", "timing", NULL), "the queue has no timestamps");
-  if (d->limits.timestamp_bits && p->timed_ns > clock_span_ns(d) / 2) *by_clock = false;
-  return NULL;
-}
-
-static tsr_status make_timer(be_program *p, be_stream *s) {
-  be_device *d = p->d;
-  bool by_clock;
-  TSR_TRY(choose_timer(p, s, &by_clock));
-  if (by_clock != p->by_clock) p->recordings[TIMED].valid = false;
-  p->by_clock = by_clock;
-  if (by_clock)
-    return p->clocks ? NULL : vk_buffer_create(d, 8 * ((size_t)p->n_launches + 1), BE_HOST_VISIBLE, &p->clocks);
-  if (p->queries) return NULL;
-  VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
-                                .queryType = VK_QUERY_TYPE_TIMESTAMP,
-                                .queryCount = 2 * (uint32_t)p->n_launches};
-  return vk_status(d, d->fn.vkCreateQueryPool(d->vk, &info, NULL, &p->queries), "vkCreateQueryPool");
-}
-
-/* All 0, not known, after a run that was too long. */
-static void clock_times(const be_program *p, double *times_ns) {
-  const uint64_t *t = p->clocks->host;
-  bool known = p->timed_ns < clock_span_ns(p->d);
-  for (int i = 0, last = 0; i < p->n_launches; i++) {
-    bool empty = is_empty(&p->launches[i]);
-    times_ns[i] = empty || !known ? 0 : (double)vk_ticks(t[last], t[i + 1], VK_CLOCK_BITS) * p->d->clock.ns_per_tick;
-    if (!empty) last = i + 1;
-  }
-}
-
-static tsr_status query_times(const be_program *p, double *times_ns) {
-  be_device *d = p->d;
-  uint32_t n = 2 * (uint32_t)p->n_launches;
-  uint64_t *t = al_zalloc(d->env->al, 16 * (size_t)n); /* value and availability */
-  if (!t) return st_oom();
-  tsr_status st = vk_status(d,
-                            d->fn.vkGetQueryPoolResults(d->vk, p->queries, 0, n, 16 * (size_t)n, t, 16,
-                                                        VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WITH_AVAILABILITY_BIT),
-                            "vkGetQueryPoolResults");
-  for (int i = 0; !st && i < p->n_launches; i++)
-    times_ns[i] = t[4 * i + 1] && t[4 * i + 3] ? (double)vk_ticks(t[4 * i], t[4 * i + 2], d->limits.timestamp_bits) *
-                                                     (double)d->limits.timestamp_period
-                                               : 0;
-  al_free(d->env->al, t, 16 * (size_t)n, 16);
-  return st;
-}
-
-static tsr_status run_timed(be_program *p, be_stream *s, double *times_ns) {
-  recording *r = &p->recordings[TIMED];
-  TSR_TRY(make_timer(p, s));
-  if (!fits(p, r)) TSR_TRY(record(p, s, r, true));
-  int64_t from_ns = clock_ns();
-  TSR_TRY(submit(p, s, r));
-  TSR_TRY(vk_stream_sync(s, -1));
-  p->timed_ns = (double)(clock_ns() - from_ns);
-  if (!p->by_clock) return query_times(p, times_ns);
-  clock_times(p, times_ns);
   return NULL;
 }
 
@@ -416,10 +302,10 @@ tsr_status vk_program_run(be_stream *s, be_program *p, const be_range *bindings,
   p->ranges = bindings;
   for (int i = 0; i < p->n_bindings; i++)
     p->now[i] = bindings[i].buffer ? bindings[i].buffer->address + bindings[i].offset : 0;
-  recording *r = NULL;
+  vk_recording *r = NULL;
   tsr_status st = NULL;
-  if (times_ns) st = run_timed(p, s, times_ns);
-  else if (!(st = find_recording(p, s, &r))) st = submit(p, s, r);
+  if (times_ns) st = vk_program_run_timed(p, s, times_ns);
+  else if (!(st = find_recording(p, s, &r))) st = vk_recording_submit(p, s, r);
   pthread_mutex_unlock(&p->mutex);
   return st;
 }
@@ -427,7 +313,7 @@ tsr_status vk_program_run(be_stream *s, be_program *p, const be_range *bindings,
 /* ---- one block ---- */
 
 /* A driver that compiles at the first dispatch has compiled then. */
-static tsr_status warm(be_program *p, be_stream *s, int launch, recording *scratch) {
+static tsr_status warm(be_program *p, be_stream *s, int launch, vk_recording *scratch) {
   be_device *d = p->d;
   const be_launch *l = &p->launches[launch];
   const vk_kernel *k = &l->module->kernels[l->kernel];
@@ -436,7 +322,7 @@ static tsr_status warm(be_program *p, be_stream *s, int launch, recording *scrat
   for (int i = 0; i < launch; i++) { /* where its table is */
     const be_launch *before = &p->launches[i];
     int n = before->module->kernels[before->kernel].desc.n_args;
-    if (has_table(d, n) && !is_empty(before)) c.table_at += 8 * (VkDeviceSize)n;
+    if (has_table(d, n) && !vk_is_empty(before)) c.table_at += 8 * (VkDeviceSize)n;
   }
   TSR_TRY(vk_sets_reset(d, &scratch->sets, 1));
   TSR_TRY(vk_stream_begin(s, &c.cmd));
@@ -451,9 +337,9 @@ static tsr_status warm(be_program *p, be_stream *s, int launch, recording *scrat
 }
 
 tsr_status vk_program_warm(be_stream *s, be_program *p, int launch, const be_range *bindings) {
-  recording scratch = {0};
+  vk_recording scratch = {0};
   if (atomic_load(&p->d->lost)) return vk_lost_status(p->d);
-  if (is_empty(&p->launches[launch])) return NULL;
+  if (vk_is_empty(&p->launches[launch])) return NULL;
   pthread_mutex_lock(&p->mutex);
   p->ranges = bindings;
   for (int i = 0; i < p->n_bindings; i++)

@@ -17,6 +17,7 @@
 #include "core/passes/target/program.h"
 #include "core/passes/tile/work.h"
 #include "core/profile/verdict.h"
+#include "core/runtime/by_hand.h"
 #include "core/runtime/compile_cached.h"
 #include "core/runtime/rule.h"
 #include "core/runtime/tuned.h"
@@ -40,75 +41,12 @@ static tsr_level level_of(const ir_module *m) {
   return first ? levels[first->def->level] : TSR_LEVEL_GRAPH;
 }
 
-/* ---- schedules by hand ----------------------------------------------------------------------------------------- */
-
-/* Names of the kernels that there are, for who named none of them. */
-static tsr_status no_such_kernel(compile *c, const ir_module *m, const char *want) {
-  char names[512] = "";
-  for (const ir_op *p = m->root->regions[0]->first; p; p = p->next)
-    for (const ir_op *k = p->n_regions ? p->regions[0]->first : NULL; k; k = k->next) {
-      size_t at = strlen(names);
-      if (k->def->level == IR_SCHEDULE && k->def->code == S_KERNEL)
-        snprintf(names + at, sizeof names - at, "%s%s", at ? ", " : "", ir_get_str(k, "sym_name", ""));
-    }
-  return st_make(&c->p->ctx->al, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", "kernel", *names ? names : NULL),
-                 "no kernel's name begins with \"%.64s\"", want);
-}
-
-static bool is_product(const ir_op *kernel) {
-  return kernel_family(sched_family_of(kernel))->space == SPACE_CONTRACTION;
-}
-
-static tsr_status apply_schedules(compile *c, ir_module *m) {
-  for (int i = 0; c->o && i < c->o->n_schedules; i++) {
-    const tsr_schedule *s = &c->o->schedules[i];
-    const char *want = s->kernel ? s->kernel : "";
-    bool found = !*want;
-    for (ir_op *p = m->root->regions[0]->first; p; p = p->next)
-      for (ir_op *k = p->n_regions ? p->regions[0]->first : NULL; k; k = k->next) {
-        if (k->def->level != IR_SCHEDULE || k->def->code != S_KERNEL) continue;
-        if (strncmp(ir_get_str(k, "sym_name", ""), want, strlen(want)) ||
-            (!*want && !is_product(k)))
-          continue;
-        sched_params have, over;
-        found = true;
-        sched_read(k, &have);
-        over = sched_from_public(s);
-        sched_merge(&have, &over);
-        if (!sched_write(k, &have)) return st_oom();
-      }
-    if (!found) return no_such_kernel(c, m, want);
-  }
-  return NULL;
-}
-
 /* ---- passes ---------------------------------------------------------------------------------------------------- */
 
 static const char *joined_disable(compile *c) {
   snprintf(c->disable, sizeof c->disable, "%s%s%s", knob_str("TSR_DISABLE"), c->o && c->o->disable ? "," : "",
            c->o && c->o->disable ? c->o->disable : "");
   return c->disable;
-}
-
-/* The switches of products' schedules, over what their author or the tuner chose: a block of 16x16, no matrix
- * instructions, one buffer. */
-static tsr_status switch_off(compile *c, ir_module *m) {
-  const pass_options opts = {.disable = joined_disable(c)};
-  static const struct { const char *name; sched_params p; } rows[] = {
-      {"tiling", {.m = 16, .n = 16, .k = 16}}, {"mma", {.matrix_path = "fma"}}, {"pipeline", {.pipeline_stages = 1, .async_copy = -1}}};
-  for (ir_op *p = m->root->regions[0]->first; p; p = p->next)
-    for (ir_op *k = p->n_regions ? p->regions[0]->first : NULL; k; k = k->next)
-      for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (k->def->level != IR_SCHEDULE || k->def->code != S_KERNEL || !is_product(k) ||
-            pass_enabled(&opts, rows[i].name, rows[i].name))
-          continue;
-        sched_params have;
-        sched_read(k, &have);
-        sched_merge(&have, &rows[i].p);
-        if (!sched_write(k, &have)) return st_oom();
-        trace_add(&c->p->trace, "schedule", rows[i].name, k, false, "%s: switched off", ir_get_str(k, "sym_name", "?"));
-      }
-  return NULL;
 }
 
 /* Programs are made for one size each. */
@@ -158,8 +96,8 @@ static tsr_status tell_changes(void *user, ir_module *m) {
 
 static tsr_status by_hand(void *user, ir_module *m) {
   compile *c = user;
-  TSR_TRY(apply_schedules(c, m));
-  return switch_off(c, m);
+  TSR_TRY(rt_apply_schedules(&c->p->ctx->al, c->o ? c->o->schedules : NULL, c->o ? c->o->n_schedules : 0, m));
+  return rt_switch_off(joined_disable(c), &c->p->trace, m);
 }
 
 static tsr_status tune(void *user, ir_module *m) {

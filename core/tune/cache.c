@@ -1,5 +1,5 @@
-/* core/tune/cache.c - see cache.h. Rows in and out of the database, their checksums, and the lock. JSON: cache_json.c.
- */
+/* core/tune/cache.c - see cache.h. Rows in and out of the database, their checksums, and the lock. What goes over all
+ * rows: cache_walk.c. JSON: cache_json.c. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -8,11 +8,9 @@
 #include "core/base/hash.h"
 #include "core/base/knob.h"
 #include "core/base/number.h"
-#include "core/tune/cache_db.h"
-#include "core/tune/space.h"
+#include "core/tune/cache_rows.h"
 
 #include <errno.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,31 +19,21 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { KEY_PARTS = 9, ENTRY_COLUMNS = 20, KEY_TEXT = 1024 };
-
-struct tune_cache {
-  tsr_allocator al;
-  pthread_mutex_t lock;
-  db *d;
-  uint64_t hits, misses, refused, bad_rows;
-};
-
-static const char *part(const tune_key *k, int i) {
-  const char *const p[KEY_PARTS] = {k->op,   k->shape, k->dtype,  k->layout,   k->policy,
+const char *cache_key_part(const tune_key *k, int i) {
+  const char *const p[CACHE_KEY_PARTS] = {k->op,   k->shape, k->dtype,  k->layout,   k->policy,
                                     k->mesh, k->arch,  k->driver, k->generator};
   return p[i] ? p[i] : "";
 }
 
-/* Parts joined by "|"; a "|" or a control character inside of one becomes "_". False when too long. */
-static bool key_text(const tune_key *k, char out[KEY_TEXT]) {
+bool cache_key_text(const tune_key *k, char out[CACHE_KEY_TEXT]) {
   size_t n = 0;
-  for (int i = 0; i < KEY_PARTS; i++) {
-    for (const char *s = part(k, i); *s; s++) {
-      if (n + 2 >= KEY_TEXT) return false;
+  for (int i = 0; i < CACHE_KEY_PARTS; i++) {
+    for (const char *s = cache_key_part(k, i); *s; s++) {
+      if (n + 2 >= CACHE_KEY_TEXT) return false;
       out[n++] = *s == '|' || (unsigned char)*s < ' ' ? '_' : *s;
     }
-    out[n++] = i + 1 < KEY_PARTS ? '|' : 0;
-    if (n >= KEY_TEXT) return false;
+    out[n++] = i + 1 < CACHE_KEY_PARTS ? '|' : 0;
+    if (n >= CACHE_KEY_TEXT) return false;
   }
   return true;
 }
@@ -184,11 +172,10 @@ void cache_describe(tune_cache *c, cache_info *out) {
 
 static void copy(char *to, size_t n, const char *from) { snprintf(to, n, "%s", from ? from : ""); }
 
-/* Checks the checksum and that the configs can be read. */
-static bool read_entry(const db_row *r, tune_entry *e) {
+bool cache_read_entry(const db_row *r, tune_entry *e) {
   tune_config tmp;
   memset(e, 0, sizeof *e);
-  if (!row_is_sound(r, ENTRY_COLUMNS)) return false;
+  if (!row_is_sound(r, CACHE_ENTRY_COLUMNS)) return false;
   for (int i = 0; i < 13; i++)
     if (!r->text[i]) return false;
   copy(e->config, sizeof e->config, r->text[10]);
@@ -206,7 +193,7 @@ typedef struct lookup {
 
 static bool lookup_row(void *user, const db_row *r) {
   lookup *l = user;
-  l->found = read_entry(r, &l->entry);
+  l->found = cache_read_entry(r, &l->entry);
   l->bad = !l->found;
   return false;
 }
@@ -224,9 +211,9 @@ static bool lookup_locked(tune_cache *c, const char *text, tune_entry *out) {
 }
 
 bool cache_lookup(tune_cache *c, const tune_key *key, tune_entry *out) {
-  char text[KEY_TEXT];
+  char text[CACHE_KEY_TEXT];
   memset(out, 0, sizeof *out);
-  if (!c || !key_text(key, text)) return false;
+  if (!c || !cache_key_text(key, text)) return false;
   pthread_mutex_lock(&c->lock);
   bool hit = lookup_locked(c, text, out);
   *(hit ? &c->hits : &c->misses) += 1;
@@ -236,26 +223,26 @@ bool cache_lookup(tune_cache *c, const tune_key *key, tune_entry *out) {
 
 /* The row's arguments, the checksum last. `text` and `sum` must live as long. */
 static void entry_args(const tune_key *k, const char *text, const tune_entry *e, double created,
-                       db_arg a[ENTRY_COLUMNS], char sum[20]) {
+                       db_arg a[CACHE_ENTRY_COLUMNS], char sum[20]) {
   a[0] = (db_arg){text, 0};
-  for (int i = 0; i < KEY_PARTS; i++) a[1 + i] = (db_arg){part(k, i), 0};
+  for (int i = 0; i < CACHE_KEY_PARTS; i++) a[1 + i] = (db_arg){cache_key_part(k, i), 0};
   a[10] = (db_arg){e->config, 0}, a[11] = (db_arg){e->runner_up, 0}, a[12] = (db_arg){e->strategy, 0};
   a[13] = (db_arg){NULL, e->best_ns}, a[14] = (db_arg){NULL, e->runner_up_ns}, a[15] = (db_arg){NULL, e->default_ns};
   a[16] = (db_arg){NULL, e->predicted_ns}, a[17] = (db_arg){NULL, e->samples}, a[18] = (db_arg){NULL, created};
-  sum_row(a, ENTRY_COLUMNS - 1, sum);
-  a[ENTRY_COLUMNS - 1] = (db_arg){sum, 0};
+  sum_row(a, CACHE_ENTRY_COLUMNS - 1, sum);
+  a[CACHE_ENTRY_COLUMNS - 1] = (db_arg){sum, 0};
 }
 
 bool cache_store(tune_cache *c, const tune_key *key, const tune_entry *entry, bool replace, tune_entry *kept) {
-  char text[KEY_TEXT], sum[20];
-  db_arg a[ENTRY_COLUMNS];
+  char text[CACHE_KEY_TEXT], sum[20];
+  db_arg a[CACHE_ENTRY_COLUMNS];
   if (kept) *kept = *entry;
-  if (!c || !key_text(key, text)) return false;
+  if (!c || !cache_key_text(key, text)) return false;
   entry_args(key, text, entry, (double)time(NULL), a, sum);
   pthread_mutex_lock(&c->lock);
   tune_entry there;
   if (!replace) lookup_locked(c, text, &there); /* drops a damaged row, which would win otherwise */
-  bool ok = db_run(c->d, replace ? DB_STORE_REPLACE : DB_STORE_NEW, a, ENTRY_COLUMNS, NULL, NULL, NULL);
+  bool ok = db_run(c->d, replace ? DB_STORE_REPLACE : DB_STORE_NEW, a, CACHE_ENTRY_COLUMNS, NULL, NULL, NULL);
   if (!ok) c->refused++;
   if (ok && kept && lookup_locked(c, text, &there)) *kept = there;
   pthread_mutex_unlock(&c->lock);
@@ -273,8 +260,8 @@ static bool add_trial_locked(tune_cache *c, const char *text, const tune_trial *
 }
 
 bool cache_keep_trial(tune_cache *c, const tune_key *key, const tune_trial *t) {
-  char text[KEY_TEXT];
-  if (!c || !key_text(key, text)) return false;
+  char text[CACHE_KEY_TEXT];
+  if (!c || !cache_key_text(key, text)) return false;
   pthread_mutex_lock(&c->lock);
   bool ok = add_trial_locked(c, text, t);
   pthread_mutex_unlock(&c->lock);
@@ -288,7 +275,7 @@ static bool device_row(void *user, const db_row *r) {
 
 /* What ran is kept beside the devices' rates, under a name that no device has. */
 typedef struct ran_id {
-  char text[KEY_TEXT + TUNE_CONFIG_TEXT + 8];
+  char text[CACHE_KEY_TEXT + TUNE_CONFIG_TEXT + 8];
 } ran_id;
 
 static ran_id id_of_run(const char *key, const char *config) {
@@ -307,8 +294,8 @@ static void set_device_locked(tune_cache *c, const char *id, const char *profile
 }
 
 bool cache_seen_running(tune_cache *c, const tune_key *key, const char *config) {
-  char text[KEY_TEXT];
-  if (!c || !key_text(key, text)) return false;
+  char text[CACHE_KEY_TEXT];
+  if (!c || !cache_key_text(key, text)) return false;
   ran_id id = id_of_run(text, config);
   db_arg arg = {id.text, 0};
   strb said;
@@ -322,9 +309,9 @@ bool cache_seen_running(tune_cache *c, const tune_key *key, const char *config) 
 }
 
 void cache_note_running(tune_cache *c, const tune_key *key, const char *config) {
-  char text[KEY_TEXT];
+  char text[CACHE_KEY_TEXT];
   bool ok;
-  if (!c || !key_text(key, text)) return;
+  if (!c || !cache_key_text(key, text)) return;
   ran_id id = id_of_run(text, config);
   pthread_mutex_lock(&c->lock);
   set_device_locked(c, id.text, "yes", &ok);
@@ -332,11 +319,11 @@ void cache_note_running(tune_cache *c, const tune_key *key, const char *config) 
 }
 
 bool cache_winner_failed(tune_cache *c, const tune_key *key, tune_entry *now) {
-  char text[KEY_TEXT], sum[20];
+  char text[CACHE_KEY_TEXT], sum[20];
   tune_entry e;
-  db_arg a[ENTRY_COLUMNS];
+  db_arg a[CACHE_ENTRY_COLUMNS];
   memset(now, 0, sizeof *now);
-  if (!c || !key_text(key, text)) return false;
+  if (!c || !cache_key_text(key, text)) return false;
   pthread_mutex_lock(&c->lock);
   bool had = lookup_locked(c, text, &e), ok = false;
   if (had) {
@@ -351,7 +338,7 @@ bool cache_winner_failed(tune_cache *c, const tune_key *key, tune_entry *now) {
       e.runner_up[0] = 0;
       e.runner_up_ns = 0;
       entry_args(key, text, &e, (double)time(NULL), a, sum);
-      ok = db_run(c->d, DB_STORE_REPLACE, a, ENTRY_COLUMNS, NULL, NULL, NULL);
+      ok = db_run(c->d, DB_STORE_REPLACE, a, CACHE_ENTRY_COLUMNS, NULL, NULL, NULL);
       *now = e;
     } else {
       ok = db_do(c->d, DB_DELETE, {text, 0});
@@ -361,15 +348,8 @@ bool cache_winner_failed(tune_cache *c, const tune_key *key, tune_entry *now) {
   return ok;
 }
 
-typedef struct trial_walk {
-  tune_cache *c;
-  bool (*fn)(void *user, const tune_trial *t);
-  void *user;
-  size_t n, bad;
-} trial_walk;
-
-static bool trial_row(void *user, const db_row *r) {
-  trial_walk *w = user;
+bool cache_trial_row(void *user, const db_row *r) {
+  cache_trial_walk *w = user;
   tune_trial t = {.ns = r->number[3], .registers = r->number[4]};
   tune_config tmp;
   if (!row_is_sound(r, 6) || !r->text[1] || strlen(r->text[1]) >= sizeof t.config ||
@@ -384,66 +364,14 @@ static bool trial_row(void *user, const db_row *r) {
 }
 
 size_t cache_trials(tune_cache *c, const tune_key *key, bool (*fn)(void *user, const tune_trial *t), void *user) {
-  char text[KEY_TEXT];
-  if (!c || !key_text(key, text)) return 0;
-  trial_walk w = {c, fn, user, 0, 0};
+  char text[CACHE_KEY_TEXT];
+  if (!c || !cache_key_text(key, text)) return 0;
+  cache_trial_walk w = {c, fn, user, 0, 0};
   db_arg arg = {text, 0};
   pthread_mutex_lock(&c->lock);
-  db_run(c->d, DB_TRIALS, &arg, 1, trial_row, &w, NULL);
+  db_run(c->d, DB_TRIALS, &arg, 1, cache_trial_row, &w, NULL);
   c->bad_rows += w.bad;
   pthread_mutex_unlock(&c->lock);
-  return w.n;
-}
-
-enum { MAX_NEAR = 16 };
-typedef struct near_walk {
-  const char *key, *shape, *mesh;
-  struct {
-    double distance;
-    tune_config config;
-  } best[MAX_NEAR];
-  size_t n, max;
-} near_walk;
-
-/* Summed |log2| over the extents; infinite when the ranks differ. */
-static double shape_distance(const char *a, const char *b) {
-  double d = 0;
-  for (;;) {
-    char *ea, *eb;
-    double x = (double)strtoll(a, &ea, 10), y = (double)strtoll(b, &eb, 10);
-    if (ea == a || eb == b || x < 1 || y < 1) return INFINITY;
-    d += fabs(log2(x / y));
-    if (!*ea && !*eb) return d;
-    if (!*ea || !*eb || *ea != *eb) return INFINITY;
-    a = ea + 1, b = eb + 1;
-  }
-}
-
-static bool near_row(void *user, const db_row *r) {
-  near_walk *w = user;
-  tune_entry e;
-  if (!read_entry(r, &e) || !strcmp(r->text[0], w->key) || strcmp(r->text[6], w->mesh)) return true;
-  double d = shape_distance(r->text[2], w->shape);
-  tune_config c;
-  if (!(d <= 4) || !tune_config_parse(e.config, &c)) return true;
-  if (w->n == w->max && w->best[w->max - 1].distance <= d) return true;
-  size_t at = w->n < w->max ? w->n++ : w->max - 1;
-  for (; at > 0 && w->best[at - 1].distance > d; at--) w->best[at] = w->best[at - 1];
-  w->best[at].distance = d;
-  w->best[at].config = c;
-  return true;
-}
-
-size_t cache_neighbours(tune_cache *c, const tune_key *key, tune_config *out, size_t max) {
-  char text[KEY_TEXT];
-  if (!c || !max || !key_text(key, text)) return 0;
-  near_walk w = {.key = text, .shape = part(key, 1), .mesh = part(key, 5), .max = max < MAX_NEAR ? max : MAX_NEAR};
-  db_arg a[7] = {{part(key, 0), 0}, {part(key, 2), 0}, {part(key, 6), 0}, {part(key, 3), 0},
-                 {part(key, 4), 0}, {part(key, 7), 0}, {part(key, 8), 0}};
-  pthread_mutex_lock(&c->lock);
-  db_run(c->d, DB_NEIGHBOURS, a, 7, near_row, &w, NULL);
-  pthread_mutex_unlock(&c->lock);
-  for (size_t i = 0; i < w.n; i++) out[i] = w.best[i].config;
   return w.n;
 }
 
@@ -474,93 +402,4 @@ bool cache_clear(tune_cache *c) {
             db_run(c->d, DB_DEVICES_CLEAR, NULL, 0, NULL, NULL, NULL);
   pthread_mutex_unlock(&c->lock);
   return ok;
-}
-
-/* Rows are copied out first, so that callbacks may use the cache again. */
-typedef struct each_row {
-  char *text; /* key, then the nine parts, zero-separated */
-  size_t bytes;
-  tune_entry entry;
-} each_row;
-typedef struct each_walk {
-  tune_cache *c;
-  each_row *row;
-  size_t n, cap, bad;
-} each_walk;
-
-static bool each_entry_row(void *user, const db_row *r) {
-  each_walk *w = user;
-  tune_entry e;
-  if (!read_entry(r, &e)) {
-    w->bad++;
-    return true;
-  }
-  size_t bytes = 0;
-  for (int i = 0; i <= KEY_PARTS; i++) bytes += strlen(r->text[i]) + 1;
-  if (!al_grow(&w->c->al, &w->row, &w->cap, w->n + 1, sizeof *w->row)) return false;
-  char *text = al_alloc(&w->c->al, bytes, 16), *at = text;
-  if (!text) return false;
-  for (int i = 0; i <= KEY_PARTS; i++) {
-    size_t n = strlen(r->text[i]) + 1;
-    memcpy(at, r->text[i], n);
-    at += n;
-  }
-  w->row[w->n++] = (each_row){text, bytes, e};
-  return true;
-}
-
-static size_t each_counting(tune_cache *c, cache_entry_fn fn, void *user, size_t *bad) {
-  each_walk w = {.c = c};
-  bool more = true;
-  if (!c) return 0;
-  pthread_mutex_lock(&c->lock);
-  db_run(c->d, DB_ALL, NULL, 0, each_entry_row, &w, NULL);
-  c->bad_rows += w.bad;
-  pthread_mutex_unlock(&c->lock);
-  for (size_t i = 0; i < w.n; i++) {
-    const char *p[KEY_PARTS + 1], *at = w.row[i].text;
-    for (int k = 0; k <= KEY_PARTS; k++, at += strlen(at) + 1) p[k] = at;
-    tune_key key = {p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9]};
-    if (more && fn) more = fn(user, &key, p[0], &w.row[i].entry);
-    al_free(&c->al, w.row[i].text, w.row[i].bytes, 16);
-  }
-  al_free_array(&c->al, w.row, w.cap);
-  if (bad) *bad = w.bad;
-  return w.n;
-}
-
-size_t cache_each(tune_cache *c, cache_entry_fn fn, void *user) { return each_counting(c, fn, user, NULL); }
-
-static bool check_row(void *user, const db_row *r) {
-  *(bool *)user = r->text[0] && !strcmp(r->text[0], "ok");
-  return false;
-}
-
-typedef struct verify_walk {
-  tune_cache *c;
-  size_t bad;
-} verify_walk;
-
-static bool verify_entry(void *user, const tune_key *key, const char *text, const tune_entry *e) {
-  verify_walk *v = user;
-  trial_walk w = {v->c, NULL, NULL, 0, 0};
-  db_arg arg = {text, 0};
-  pthread_mutex_lock(&v->c->lock);
-  db_run(v->c->d, DB_TRIALS, &arg, 1, trial_row, &w, NULL);
-  pthread_mutex_unlock(&v->c->lock);
-  v->bad += w.bad;
-  return true;
-}
-
-bool cache_verify(tune_cache *c, cache_check *out) {
-  memset(out, 0, sizeof *out);
-  if (!c) return false;
-  pthread_mutex_lock(&c->lock);
-  bool readable = db_state_of(c->d) != DB_OFF;
-  db_run(c->d, DB_CHECK, NULL, 0, check_row, &out->file_sound, NULL);
-  pthread_mutex_unlock(&c->lock);
-  verify_walk v = {c, 0};
-  out->entries = each_counting(c, verify_entry, &v, &out->bad_entries);
-  out->bad_trials = v.bad;
-  return readable && out->file_sound && !out->bad_entries && !out->bad_trials;
 }

@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_TOGETHER = 8, MAX_NEIGHBOURS = 3 };
-static const double CALM = 1.5; /* a median within this of the least run: the machine had time for us */
+#include "core/tune/tuner_measure.h"
+
+enum { MAX_NEIGHBOURS = 3 };
 
 bool tune_mode_parse(const char *name, tune_mode *out) {
   static const char *const names[] = {"off", "cached", "full"};
@@ -19,17 +20,6 @@ const char *tune_source_name(tune_source s) {
   return names[s];
 }
 
-typedef struct session {
-  const tuner_desc *d;
-  void *reference;      /* the default, timed beside each candidate */
-  double reference_ns;  /* its first median: what the others are scaled to */
-  double best_ns;       /* least so far, on the reference's scale */
-  double last_registers;
-  bool least;           /* take least times instead of medians: for records, which must not hold a busy moment */
-} session;
-
-static bool ends_search(tsr_code c) { return c == TSR_DEVICE_LOST || c == TSR_OUT_OF_MEMORY || c == TSR_CANCELLED; }
-
 static void config_text(const tune_config *c, char out[TUNE_CONFIG_TEXT]) {
   strb b;
   strb_init(&b, NULL);
@@ -38,117 +28,8 @@ static void config_text(const tune_config *c, char out[TUNE_CONFIG_TEXT]) {
   strb_clear(&b);
 }
 
-typedef struct runnable {
-  const tune_target *target;
-  void *kernel;
-} runnable;
-
-static tsr_status run_kernel(void *user, double *ns) {
-  runnable *r = user;
-  return r->target->run(r->target->user, r->kernel, ns);
-}
-
-/* Prepares a candidate; NULL with *st NULL: it failed by itself. */
-static void *prepare(session *s, const tune_config *c, tsr_status *st) {
-  const tune_target *t = s->d->target;
-  void *kernel = NULL;
-  *st = t->prepare(t->user, c, &kernel);
-  if (*st && !ends_search(tsr_status_code(*st))) {
-    tsr_status_free(*st);
-    *st = NULL;
-    kernel = NULL;
-  }
-  return *st ? NULL : kernel;
-}
-
-/* Many times the best is no contender: one warm run is figure enough. Short ones are run to the end. */
-static double give_up_after(const session *s) {
-  static const double least_ns = 5e6;
-  const double times = s->least ? 50 : 8; /* a record should hold a figure of its own for all but the hopeless */
-  double best = s->best_ns > 0 ? s->best_ns : s->reference_ns;
-  if (!(best > 0)) return 0;
-  return times * best > least_ns ? times * best : least_ns;
-}
-
-/* Times r[0..n) interleaved; with a reference (the last), again when the machine was busy: a median far over the least
- * run says so. */
-static tsr_status time_calmly(session *s, runnable *r, size_t n, bool with_reference, timing_result *res) {
-  enum { TRIES = 3 };
-  timing_subject subject[MAX_TOGETHER + 1];
-  timing_options timing = s->d->timing;
-  if (!(timing.give_up_ns > 0)) timing.give_up_ns = give_up_after(s);
-  if (n > 2 && !s->least && !(timing.most_seconds > 0))
-    timing.most_seconds = 1; /* the play-off decides what everyone gets from then on */
-  for (size_t i = 0; i < n; i++) subject[i] = (timing_subject){run_kernel, &r[i], with_reference && i == n - 1};
-  for (int attempt = 0; attempt < TRIES; attempt++) {
-    TSR_TRY(timing_interleaved(s->d->al, subject, n, &timing, res));
-    bool failed = false;
-    for (size_t i = 0; i < n; i++) failed |= res[i].failure != NULL;
-    if (failed || !with_reference || res[n - 1].median_ns <= CALM * res[n - 1].min_ns) break;
-  }
-  return NULL;
-}
-
-/* What figures of this batch are multiplied by, so that they compare with those of other batches. In a busy moment the
- * reference says little. */
-static double scale_of(session *s, const timing_result *ref) {
-  double ns = s->least ? ref->min_ns : ref->median_ns;
-  if (!(ns > 0)) return 1;
-  if (!(s->reference_ns > 0)) s->reference_ns = ns;
-  double scale = s->reference_ns / ns;
-  if (s->least || ref->median_ns <= CALM * ref->min_ns) return scale;
-  return scale < 0.5 ? 0.5 : scale > 2 ? 2 : scale;
-}
-
-/* Times the kernels that could be prepared, with the reference among them, and scales by how the reference fared. */
-static tsr_status time_together(session *s, void **kernels, size_t n, search_result *out) {
-  const tune_target *t = s->d->target;
-  runnable r[MAX_TOGETHER + 1];
-  timing_result res[MAX_TOGETHER + 1];
-  size_t at[MAX_TOGETHER + 1], n_run = 0;
-  bool with_reference = s->reference != NULL;
-  for (size_t i = 0; i < n; i++) {
-    out[i] = (search_result){0, SAMPLE_FAILED};
-    if (!kernels[i]) continue;
-    at[n_run] = i;
-    r[n_run++] = (runnable){t, kernels[i]};
-  }
-  if (!n_run) return NULL;
-  if (with_reference) r[n_run++] = (runnable){t, s->reference};
-  TSR_TRY(time_calmly(s, r, n_run, with_reference, res));
-  tsr_status st = NULL;
-  double scale = with_reference && !res[n_run - 1].failure ? scale_of(s, &res[n_run - 1]) : 1;
-  for (size_t i = 0; i < n_run; i++) {
-    if (res[i].failure && !st && ends_search(tsr_status_code(res[i].failure))) st = res[i].failure;
-    else tsr_status_free(res[i].failure);
-    if (with_reference && i == n_run - 1) break;
-    double ns = s->least ? res[i].min_ns : res[i].median_ns;
-    if (res[i].failure || !(ns > 0)) continue;
-    out[at[i]] = (search_result){ns * scale, SAMPLE_OK, with_reference ? res[i].beats_last : 0};
-    if (!(s->best_ns > 0) || ns * scale < s->best_ns) s->best_ns = ns * scale;
-  }
-  return st;
-}
-
-static tsr_status measure(void *user, const tune_space *sp, const space_point *points, size_t n, search_result *out) {
-  session *s = user;
-  const tune_target *t = s->d->target;
-  void *kernels[MAX_TOGETHER] = {NULL};
-  tsr_status st = NULL;
-  if (n > MAX_TOGETHER) n = MAX_TOGETHER;
-  for (size_t i = 0; i < n && !st; i++) {
-    tune_config c = space_config(sp, &points[i]);
-    kernels[i] = prepare(s, &c, &st);
-  }
-  s->last_registers = kernels[0] && t->registers ? t->registers(t->user, kernels[0]) : -1;
-  if (!st) st = time_together(s, kernels, n, out);
-  for (size_t i = 0; i < n; i++)
-    if (kernels[i]) t->release(t->user, kernels[i]);
-  return st;
-}
-
 static void keep(void *user, const tune_space *sp, const space_point *p, const search_result *r) {
-  session *s = user;
+  tuner_session *s = user;
   tune_trial t = {.ns = r->ns, .registers = s->last_registers};
   tune_config c = space_config(sp, p);
   config_text(&c, t.config);
@@ -157,7 +38,7 @@ static void keep(void *user, const tune_space *sp, const space_point *p, const s
 }
 
 static bool report(void *user, const search_progress *p) {
-  session *s = user;
+  tuner_session *s = user;
   return !s->d->progress || s->d->progress(s->d->progress_user, p);
 }
 
@@ -187,7 +68,7 @@ static bool add_known(void *user, const tune_trial *t) {
   return true;
 }
 
-static void mark_wrong(session *s, const tune_config *c, double ns) {
+static void mark_wrong(tuner_session *s, const tune_config *c, double ns) {
   tune_trial t = {.ns = ns, .registers = -1};
   config_text(c, t.config);
   snprintf(t.state, sizeof t.state, "wrong");
@@ -195,15 +76,15 @@ static void mark_wrong(session *s, const tune_config *c, double ns) {
 }
 
 /* Is this candidate's result right? A candidate that can't be prepared or run isn't. */
-static tsr_status is_right(session *s, const tune_config *c, bool *right) {
+static tsr_status is_right(tuner_session *s, const tune_config *c, bool *right) {
   const tune_target *t = s->d->target;
   tsr_status st = NULL;
   *right = false;
-  void *kernel = prepare(s, c, &st);
+  void *kernel = tuner_prepare(s, c, &st);
   if (!kernel) return st;
   st = t->check(t->user, kernel, right);
   t->release(t->user, kernel);
-  if (!st || ends_search(tsr_status_code(st))) return st;
+  if (!st || tuner_ends(tsr_status_code(st))) return st;
   tsr_status_free(st);
   *right = false;
   return NULL;
@@ -211,7 +92,7 @@ static tsr_status is_right(session *s, const tune_config *c, bool *right) {
 
 /* The fastest right one: the winner, its runner-up, then the samples in order of time. The next right one is the
  * runner-up. */
-static tsr_status choose_right(session *s, const search_outcome *o, tuner_result *out) {
+static tsr_status choose_right(tuner_session *s, const search_outcome *o, tuner_result *out) {
   size_t n = o->n_samples;
   bool have = false;
   bool *tried = al_zalloc(s->d->al, n + 1);
@@ -303,8 +184,8 @@ static void store(const tuner_desc *d, const search_outcome *o, tuner_result *ou
 }
 
 static tsr_status search_now(const tuner_desc *d, tuner_result *out) {
-  session s = {.d = d};
-  search_measure m = {measure, keep, report, &s};
+  tuner_session s = {.d = d};
+  search_measure m = {tuner_measure, keep, report, &s};
   known_list known = {.space = d->space, .al = d->al};
   tune_config near[MAX_NEIGHBOURS];
   search_outcome o = {0};
@@ -313,7 +194,7 @@ static tsr_status search_now(const tuner_desc *d, tuner_result *out) {
   const cost_model *model = d->model ? d->model : &cost_model_roofline;
   size_t n_near = cache_neighbours(d->cache, &d->key, near, MAX_NEIGHBOURS);
   if (!d->again) cache_trials(d->cache, &d->key, add_known, &known);
-  if (!by_model) s.reference = prepare(&s, d->dflt, &st);
+  if (!by_model) s.reference = tuner_prepare(&s, d->dflt, &st);
   search_desc sd = {.al = d->al,
                     .space = d->space,
                     .device = d->device,
@@ -387,7 +268,7 @@ static bool to_this_shape(const tuner_desc *d, const char *text, tune_config *ou
 static tsr_status from_bucket(const tuner_desc *d, tuner_result *out, bool *found) {
   tune_entry e;
   tune_config c;
-  session s = {.d = d};
+  tuner_session s = {.d = d};
   *found = false;
   if (!d->bucket || !d->bucket[0] || !d->space) return NULL;
   tune_key key = bucket_key(d);
@@ -510,55 +391,4 @@ void tuner_winner_failed(const tuner_desc *d, tuner_result *io) {
   io->config = io->has_runner_up ? io->runner_up : *d->dflt;
   io->source = io->has_runner_up ? TUNE_FROM_CACHE : TUNE_FROM_DEFAULT;
   io->has_runner_up = false;
-}
-
-/* Points in blocks whose runs are interleaved with the default's. */
-static tsr_status measure_blocks(session *s, const space_point *points, size_t n, record *out) {
-  enum { TOGETHER = 4 };
-  tsr_status st = NULL;
-  for (size_t i = 0; i < n && !st; i += TOGETHER) {
-    search_result res[TOGETHER];
-    size_t block = n - i < TOGETHER ? n - i : TOGETHER;
-    st = measure(s, s->d->space, points + i, block, res);
-    for (size_t j = 0; j < block && !st; j++) st = record_add(out, &points[i + j], &res[j]);
-  }
-  return st;
-}
-
-/* The fastest `want` recorded points, by selection; returns their number. */
-static size_t fastest(const record *r, space_point *out, size_t want) {
-  size_t n = 0;
-  double after = 0;
-  while (n < want) {
-    const search_known *best = NULL;
-    for (size_t i = 0; i < r->n_samples; i++) {
-      const search_known *k = &r->samples[i];
-      if (k->result.state == SAMPLE_OK && k->result.ns > after && (!best || k->result.ns < best->result.ns)) best = k;
-    }
-    if (!best) break;
-    after = best->result.ns;
-    out[n++] = best->point;
-  }
-  return n;
-}
-
-tsr_status tuner_measure_all(const tuner_desc *d, record *out) {
-  enum { AGAIN = 48 };
-  tuner_desc careful = *d;
-  session s = {.d = &careful, .least = true};
-  space_point *points = NULL, top[AGAIN];
-  size_t n = 0;
-  bool cut;
-  tsr_status st = NULL;
-  careful.timing = (timing_options){.runs = 20, .most_runs = 20};
-  TSR_TRY(space_enumerate(d->space, d->al, 1u << 16, &points, &n, &cut));
-  s.reference = prepare(&s, d->dflt, &st);
-  if (!st) st = measure_blocks(&s, points, n, out);
-  /* Among hundreds the first is also the luckiest: the best are measured again, longer, and the second figure counts.
-   */
-  careful.timing = (timing_options){.runs = 60, .most_runs = 60};
-  if (!st) st = measure_blocks(&s, top, fastest(out, top, AGAIN), out);
-  if (s.reference) d->target->release(d->target->user, s.reference);
-  al_free_array(d->al, points, n);
-  return st;
 }

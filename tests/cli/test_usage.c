@@ -89,11 +89,9 @@ static void has_keys(cli *c, const char *args, const char *const *keys) {
   }
 }
 
-int main(void) {
-  static const char text[] = "\"builtin.module\"() ({\n\"tessera.graph.func\"() ({\n^bb0(%A: tensor<2x3xf32>):\n%0 = "
-                             "\"tessera.graph.neg\"(%A)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n})\n";
-  static const char *const devices[] = {"id", "backend", "name", "driver", "matrix", "limits", NULL}, *const ops[] = {
-                                                                                                          "name", NULL};
+static void keys(cli *c) {
+  static const char *const devices[] = {"id", "backend", "name", "driver", "matrix", "limits", NULL};
+  static const char *const ops[] = {"name", NULL};
   static const char *const bench[] = {"op",
                                       "shape",
                                       "dtype",
@@ -112,6 +110,97 @@ int main(void) {
                                       "baseline_median_us",
                                       "ratio",
                                       NULL};
+  has_keys(c, "devices --json", devices);
+  has_keys(c, "ops --json", ops);
+  has_keys(c, "bench add --shape 4x8 --device cpu:0 --milliseconds 1 --json", bench);
+  expect(c, "bench add --shape 4x8 --device cpu:0 --milliseconds 1 --json", 0, true, "\"ok\": true");
+  expect(c, "bench matmul --shape 2x3x4x5 --device cpu:0 --milliseconds 1 --json", 0, true, "\"shape\": \"2x3x4x5\"");
+  expect(c, "bench add --shape 4x8,5x9 --dtype f32,bf16 --device cpu:0 --milliseconds 1 --json", 0, false,
+         "\"shape\": \"5x9\", \"dtype\": \"bf16\"");
+  expect(c, "bench softmax --shape 4x8 --device cpu:0 --milliseconds 1", 0, false, "median us");
+  expect(c, "run x.mlir --output 0=y.npy --repeat 3", 0, true, "median ");
+  expect(c, "run x.mlir --input A=y.npy --output 0=z.npy --device cpu:0 --policy deterministic --seed 5", 0, false,
+         "");
+}
+
+static void open_dimensions(cli *c) {
+  static const char any[] =
+      "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<?x3xf32>, %B: tensor<3x?xf32>):\n%0 = \"tessera.graph.matmul\"(%A, "
+      "%B)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
+  cli_write(c, "any.mlir", any, sizeof any - 1);
+  expect(c, "run any.mlir --input A=y.npy --shape B=3x7", 0, true, "output 0: 2x7 f32");
+  expect(c, "dump x.mlir --device cpu:0 --after to_schedule", 0, false, "\"tessera.schedule.program\"");
+  expect(c, "dump x.mlir --device cpu:0 --after simplify", 0, false, "\"tessera.graph.func\"");
+  expect(c, "dump x.mlir --device cpu:0 --explain", 0, false, "\npass to_tile: ");
+  expect(c, "dump --help", 0, false, "\n  transpose_operand ");
+  expect(c, "dump any.mlir --level graph --shape A=4x3 --shape B=3x5", 0, false, "-> tensor<4x5xf32>");
+  expect(c, "run any.mlir --input A=y.npy", 2, true, "any.mlir:2:27: input B has an unknown dimension");
+  expect(c, "run any.mlir --shape A=4x2 --shape B=3x5", 2, true,
+         "any.mlir:2:6: the shape given for input %A does not fit");
+  expect(c, "run any.mlir --shape A=4x3 --shape B=3x5 --shape C=1", 2, true, "no input \"C\"");
+  expect(c, "run any.mlir --shape A=4xz", 2, true, "\"A=4xz\" is not NAME=2x3x..");
+#define TUNE_ANY(rows) "tune any.mlir --device cpu:0 --samples 8 --json --shape A=" rows "x3,B=3x96"
+  expect(c, TUNE_ANY("300"), 0, true, "\"source\": \"search\"");
+  expect(c, TUNE_ANY("290"), 0, true, "\"source\": \"bucket\", \"measurements\": 0,");
+  expect(c, "tune any.mlir --device cpu:0 --shape A=300x3", 2, true,
+         "any.mlir:2:27: input B has an unknown dimension");
+  expect(c, "tune any.mlir --device cpu:0 --shape A=300x3,C=1", 2, true, "no input \"C\"");
+  expect(c, "--help", 0, false, "usage: tessera");
+  expect(c, "--help", 0, false, "deterministic  reproducible reductions: debugging, reproducible training");
+}
+
+#define EXPLAIN(device, candidate) \
+  "tune matmul --shape 64x64x64 --device " device " --explain --candidate \"" candidate "\""
+
+static void estimates(cli *c) {
+  expect(c, EXPLAIN("cpu:0", "m=16 n=32 k=64 split_k=1 raster=0"), 0, false, "m=16 n=32 k=64");
+  expect(c, EXPLAIN("cpu:0", "tile=16x32x64,split_k=4"), 0, false,
+         "illegal candidate, never compiled: split_k leaves empty parts");
+  expect(c, EXPLAIN("cpu:0", "tile=16x32x64,pipeline_stages=3"), 0, false,
+         "pipeline_stages=3 is no choice here: left at 1");
+  expect(c, EXPLAIN("cuda:sm_80", "pipeline_stages=3,warps=4,vector=4,use_shared=1,padding=8,async_copy=1"), 0, false,
+         "vectorize=4 use_shared=1 padding=8 async_copy=1 pipeline_stages=3 split_k=1 warps=4");
+  expect(c, EXPLAIN("cuda:sm_80", "tile=64x64x32,warps=16,vectorize=16"), 0, false,
+         "illegal candidate, never compiled: vector wider than 16 bytes");
+  expect(c, "tune matmul --shape 2048x2048x2048 --dtype bf16 --device cuda:sm_90a --explain", 0, false,
+         "over 8 ranks (ring at 450 GB/s, listed");
+  expect(c, EXPLAIN("cuda:sm_80", "pipeline_stages=1,async_copy=0"), 0, false, "steps, 1 buffer(s); a step loads");
+  expect(c, EXPLAIN("hip:gfx950", "tile=64x64x64,padding=0"), 0, false, "64-way conflicts on 64 banks");
+  expect(c, EXPLAIN("cuda:sm_80", "m=64"), 0, false, "GB/s, listed\n  barrier");
+  if (strstr(c->said, "measured"))
+    c->wrong++, printf("an architecture without hardware has measured rates:\n%s\n", c->said);
+  expect(c, EXPLAIN("cpu:0", "m=16,speed=3"), 2, true, "--candidate is");
+  expect(c, "tune attention --shape 8x512x512x64 --device cuda:sm_90a --explain", 0, false, "Gexp/s, assumed");
+  if (!strstr(c->said, "timeline of a core")) c->wrong++, printf("attention has no timeline:\n%s\n", c->said);
+  expect(
+      c,
+      "tune attention --shape 8x512x512x64 --device cuda:sm_90a --explain --candidate tile=256x256,pipeline_stages=4",
+      0, false, "illegal candidate: shared memory");
+  expect(c, "tune attention --shape 8x512x512x64 --device cpu:0", 2, true, "attention takes --explain");
+  expect(c, "tune attention --shape 8x512x512x64 --dtype bool --device cpu:0 --explain", 2, true, "one of floats");
+  expect(c, "tune attention --shape 8x9223372036854775807x512x64 --device cpu:0 --explain", 2, true, "to 2147483647");
+  expect(c, EXPLAIN("cuda:sm_80", "preset=pipelined"), 0, false,
+         "use_shared=1 padding=4 async_copy=1 pipeline_stages=3");
+}
+
+static void profiles(cli *c) {
+  static const char mine[] = "name = Example 9000\ncores = 777\n";
+  cli_write(c, "mine.profile", mine, sizeof mine - 1);
+#define PROFILED(rest) "tune matmul --shape 64x64x64 --dtype bf16 --device cuda:sm_90a --explain " rest
+  expect(c, PROFILED("--profile mine.profile"), 0, false, "on Example 9000");
+  expect(c, PROFILED("--profile none.profile"), 2, true, "none.profile");
+  expect(c, PROFILED("--profile x.mlir"), 2, true, "x.mlir:1:1:");
+  expect(c, "check x.mlir --device cpu:0 --profile none.profile", 2, true, "none.profile");
+  expect(c, "ops --tiles", 0, false, "conv2d           others    128x128x32");
+  expect(c, "ops --tiles --device cuda:sm_80", 0, false, "here");
+  expect(c, "ops --device cpu:0", 2, true, "--device goes with --tiles");
+  expect(c, EXPLAIN("cpu:0", "m=x"), 2, true, "--candidate is");
+  expect(c, "tune matmul --shape 64x64x64 --device cpu:0 --candidate m=16", 2, true, "go with --explain");
+}
+
+int main(void) {
+  static const char text[] = "\"builtin.module\"() ({\n\"tessera.graph.func\"() ({\n^bb0(%A: tensor<2x3xf32>):\n%0 = "
+                             "\"tessera.graph.neg\"(%A)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n})\n";
   cli c;
   if (!cli_begin(&c)) return 77;
   cli_write(&c, "x.mlir", text, sizeof text - 1);
@@ -120,81 +209,9 @@ int main(void) {
     cli_refused(&c, refused[i].args, refused[i].args, refused[i].says);
   for (size_t i = 0; i < sizeof unavailable / sizeof *unavailable; i++)
     expect(&c, unavailable[i].args, 3, true, unavailable[i].says);
-  has_keys(&c, "devices --json", devices);
-  has_keys(&c, "ops --json", ops);
-  has_keys(&c, "bench add --shape 4x8 --device cpu:0 --milliseconds 1 --json", bench);
-  expect(&c, "bench add --shape 4x8 --device cpu:0 --milliseconds 1 --json", 0, true, "\"ok\": true");
-  expect(&c, "bench matmul --shape 2x3x4x5 --device cpu:0 --milliseconds 1 --json", 0, true, "\"shape\": \"2x3x4x5\"");
-  expect(&c, "bench add --shape 4x8,5x9 --dtype f32,bf16 --device cpu:0 --milliseconds 1 --json", 0, false,
-         "\"shape\": \"5x9\", \"dtype\": \"bf16\"");
-  expect(&c, "bench softmax --shape 4x8 --device cpu:0 --milliseconds 1", 0, false, "median us");
-  expect(&c, "run x.mlir --output 0=y.npy --repeat 3", 0, true, "median ");
-  expect(&c, "run x.mlir --input A=y.npy --output 0=z.npy --device cpu:0 --policy deterministic --seed 5", 0, false,
-         "");
-  static const char any[] =
-      "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<?x3xf32>, %B: tensor<3x?xf32>):\n%0 = \"tessera.graph.matmul\"(%A, "
-      "%B)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
-  cli_write(&c, "any.mlir", any, sizeof any - 1);
-  expect(&c, "run any.mlir --input A=y.npy --shape B=3x7", 0, true, "output 0: 2x7 f32");
-  expect(&c, "dump x.mlir --device cpu:0 --after to_schedule", 0, false, "\"tessera.schedule.program\"");
-  expect(&c, "dump x.mlir --device cpu:0 --after simplify", 0, false, "\"tessera.graph.func\"");
-  expect(&c, "dump x.mlir --device cpu:0 --explain", 0, false, "\npass to_tile: ");
-  expect(&c, "dump --help", 0, false, "\n  transpose_operand ");
-  expect(&c, "dump any.mlir --level graph --shape A=4x3 --shape B=3x5", 0, false, "-> tensor<4x5xf32>");
-  expect(&c, "run any.mlir --input A=y.npy", 2, true, "any.mlir:2:27: input B has an unknown dimension");
-  expect(&c, "run any.mlir --shape A=4x2 --shape B=3x5", 2, true,
-         "any.mlir:2:6: the shape given for input %A does not fit");
-  expect(&c, "run any.mlir --shape A=4x3 --shape B=3x5 --shape C=1", 2, true, "no input \"C\"");
-  expect(&c, "run any.mlir --shape A=4xz", 2, true, "\"A=4xz\" is not NAME=2x3x..");
-#define TUNE_ANY(rows) "tune any.mlir --device cpu:0 --samples 8 --json --shape A=" rows "x3,B=3x96"
-  expect(&c, TUNE_ANY("300"), 0, true, "\"source\": \"search\"");
-  expect(&c, TUNE_ANY("290"), 0, true, "\"source\": \"bucket\", \"measurements\": 0,");
-  expect(&c, "tune any.mlir --device cpu:0 --shape A=300x3", 2, true,
-         "any.mlir:2:27: input B has an unknown dimension");
-  expect(&c, "tune any.mlir --device cpu:0 --shape A=300x3,C=1", 2, true, "no input \"C\"");
-  expect(&c, "--help", 0, false, "usage: tessera");
-  expect(&c, "--help", 0, false, "deterministic  reproducible reductions: debugging, reproducible training");
-#define EXPLAIN(device, candidate) \
-  "tune matmul --shape 64x64x64 --device " device " --explain --candidate \"" candidate "\""
-  expect(&c, EXPLAIN("cpu:0", "m=16 n=32 k=64 split_k=1 raster=0"), 0, false, "m=16 n=32 k=64");
-  expect(&c, EXPLAIN("cpu:0", "tile=16x32x64,split_k=4"), 0, false,
-         "illegal candidate, never compiled: split_k leaves empty parts");
-  expect(&c, EXPLAIN("cpu:0", "tile=16x32x64,pipeline_stages=3"), 0, false,
-         "pipeline_stages=3 is no choice here: left at 1");
-  expect(&c, EXPLAIN("cuda:sm_80", "pipeline_stages=3,warps=4,vector=4,use_shared=1,padding=8,async_copy=1"), 0, false,
-         "vectorize=4 use_shared=1 padding=8 async_copy=1 pipeline_stages=3 split_k=1 warps=4");
-  expect(&c, EXPLAIN("cuda:sm_80", "tile=64x64x32,warps=16,vectorize=16"), 0, false,
-         "illegal candidate, never compiled: vector wider than 16 bytes");
-  expect(&c, "tune matmul --shape 2048x2048x2048 --dtype bf16 --device cuda:sm_90a --explain", 0, false,
-         "over 8 ranks (ring at 450 GB/s, listed");
-  expect(&c, EXPLAIN("cuda:sm_80", "pipeline_stages=1,async_copy=0"), 0, false, "steps, 1 buffer(s); a step loads");
-  expect(&c, EXPLAIN("hip:gfx950", "tile=64x64x64,padding=0"), 0, false, "64-way conflicts on 64 banks");
-  expect(&c, EXPLAIN("cuda:sm_80", "m=64"), 0, false, "GB/s, listed\n  barrier");
-  if (strstr(c.said, "measured"))
-    c.wrong++, printf("an architecture without hardware has measured rates:\n%s\n", c.said);
-  expect(&c, EXPLAIN("cpu:0", "m=16,speed=3"), 2, true, "--candidate is");
-  expect(&c, "tune attention --shape 8x512x512x64 --device cuda:sm_90a --explain", 0, false, "Gexp/s, assumed");
-  if (!strstr(c.said, "timeline of a core")) c.wrong++, printf("attention has no timeline:\n%s\n", c.said);
-  expect(
-      &c,
-      "tune attention --shape 8x512x512x64 --device cuda:sm_90a --explain --candidate tile=256x256,pipeline_stages=4",
-      0, false, "illegal candidate: shared memory");
-  expect(&c, "tune attention --shape 8x512x512x64 --device cpu:0", 2, true, "attention takes --explain");
-  expect(&c, "tune attention --shape 8x512x512x64 --dtype bool --device cpu:0 --explain", 2, true, "one of floats");
-  expect(&c, "tune attention --shape 8x9223372036854775807x512x64 --device cpu:0 --explain", 2, true, "to 2147483647");
-  expect(&c, EXPLAIN("cuda:sm_80", "preset=pipelined"), 0, false,
-         "use_shared=1 padding=4 async_copy=1 pipeline_stages=3");
-  static const char mine[] = "name = Example 9000\ncores = 777\n";
-  cli_write(&c, "mine.profile", mine, sizeof mine - 1);
-#define PROFILED(rest) "tune matmul --shape 64x64x64 --dtype bf16 --device cuda:sm_90a --explain " rest
-  expect(&c, PROFILED("--profile mine.profile"), 0, false, "on Example 9000");
-  expect(&c, PROFILED("--profile none.profile"), 2, true, "none.profile");
-  expect(&c, PROFILED("--profile x.mlir"), 2, true, "x.mlir:1:1:");
-  expect(&c, "check x.mlir --device cpu:0 --profile none.profile", 2, true, "none.profile");
-  expect(&c, "ops --tiles", 0, false, "conv2d           others    128x128x32");
-  expect(&c, "ops --tiles --device cuda:sm_80", 0, false, "here");
-  expect(&c, "ops --device cpu:0", 2, true, "--device goes with --tiles");
-  expect(&c, EXPLAIN("cpu:0", "m=x"), 2, true, "--candidate is");
-  expect(&c, "tune matmul --shape 64x64x64 --device cpu:0 --candidate m=16", 2, true, "go with --explain");
+  keys(&c);
+  open_dimensions(&c);
+  estimates(&c);
+  profiles(&c);
   return cli_end(&c);
 }

@@ -183,7 +183,7 @@ DIALECT_FILES = {
 FAMILY_FILES = {
     "core/ir/kernel_family.h": "the rows",
     "core/passes/graph/fuse.c": "which kinds of graph ops lead a kernel of which",
-    "core/runtime/graph_tune.c": "attention's estimate is asked for by its name",
+    "core/runtime/tune_explain.c": "attention's estimate is asked for by its name",
     "core/runtime/device_profile.c": "its peak is a line of the report",
 }
 with open(os.path.join(SOURCE, "core/ir/kernel_family.h"), encoding="utf-8") as text:

@@ -201,11 +201,6 @@ static void graphs(void **state) {
   static const double element[16];
   tsr_graph *x;
   tsr_value v;
-  tsr_dtype t;
-  tsr_shape got;
-  char *text;
-  double *const none[1] = {NULL}, y[16];
-  const void *const no_input[1] = {NULL}, *const in[1] = {element};
   BAD_OUT(x, tsr_graph_create(NULL, "main", &x));
   BAD(tsr_graph_create(ctx, "main", NULL));
   BAD_OUT(x, tsr_graph_parse(NULL, text_ok, sizeof text_ok - 1, NULL, &x));
@@ -242,6 +237,15 @@ static void graphs(void **state) {
     BAD_OUT(v, tsr_graph_constant(g, TSR_F32, bad[i], element, &v));
     BAD_OUT(x, tsr_graph_specialize(g, &bad[i], 1, &x));
   }
+}
+
+static void ops_of_graphs(void **state) {
+  const tsr_shape s = {2, {4, 4}};
+  tsr_graph *x;
+  tsr_value v;
+  tsr_dtype t;
+  tsr_shape got;
+  char *text;
   BAD_OUT(v, tsr_graph_op(NULL, "neg", &a, 1, NULL, 0, &v));
   BAD_OUT(v, tsr_graph_op(g, "neg", NULL, 1, NULL, 0, &v));
   BAD_OUT(v, tsr_graph_op(g, "neg", &a, -1, NULL, 0, &v));
@@ -279,6 +283,13 @@ static void graphs(void **state) {
   BAD(tsr_graph_print(g, NULL));
   text = NULL;
   try("tsr_text_free("), tsr_text_free(NULL, NULL), tsr_text_free(ctx, NULL), tsr_text_free(ctx, &text);
+}
+
+static void what_graphs_tell(void **state) {
+  static const double element[16];
+  double *const none[1] = {NULL}, y[16];
+  const void *const no_input[1] = {NULL}, *const in[1] = {element};
+  char *text;
   HOLDS(tsr_graph_n_inputs(NULL), == 0);
   HOLDS(tsr_graph_n_outputs(NULL), == 0);
   for (int i = -1; i < 3; i += i < 0 ? 2 : 1) {
@@ -414,6 +425,8 @@ int main(void) {
       cmocka_unit_test(streams_and_events),
       cmocka_unit_test(attributes),
       cmocka_unit_test(graphs),
+      cmocka_unit_test(ops_of_graphs),
+      cmocka_unit_test(what_graphs_tell),
       cmocka_unit_test(programs),
       cmocka_unit_test(custom_ops),
       cmocka_unit_test(paths_of_the_knob_are_paths_of_schedules),

@@ -6,12 +6,15 @@
 #include "core/passes/cpu/reduction_kernels.h"
 #include "core/passes/cpu/scratch.h"
 
-typedef struct lower {
+typedef struct lower lower;
+struct lower {
   ir_module *m; /* output */
   scratch_intervals scratch;
   ir_op *kernel; /* input */
   row_plan rows; /* of the block being lowered */
-} lower;
+  /* Upward: a region's ops, for the files below cpu/from_tile.c. */
+  tsr_status (*block)(lower *l, ir_block *from, ir_builder *b);
+};
 
 /* What v became in the output; NULL = nothing yet. */
 static inline ir_value *cpu_at(const ir_value *v) { return v->data; }
@@ -44,6 +47,10 @@ tsr_status cpu_lower_contract(lower *l, ir_builder *b, ir_op *op);
 
 /* Fills the tile with an unfold's elements, from where its indices are; transposed: it lies the other way. */
 tsr_status cpu_unfold(lower *l, ir_builder *b, const ir_op *unfold, ir_value *tile, bool transposed);
+
+/* Loops and branches (cpu/control.c). */
+tsr_status cpu_lower_for(lower *l, ir_builder *b, ir_op *op);
+tsr_status cpu_lower_if(lower *l, ir_builder *b, ir_op *op);
 
 /* tessera.tile.row, by one call of a reduction kernel (cpu/row.c). */
 tsr_status cpu_lower_row(lower *l, ir_builder *b, ir_op *op);

@@ -260,8 +260,15 @@ static tsr_status lower_module(const ir_module *tile, const tsr_caps *caps, ir_m
   return NULL;
 }
 
+/* Whoever saw the ops before left numbers on them: what is made must not depend on these. */
+static tsr_status forget_number(ir_op *op, void *user) {
+  op->scratch = 0;
+  return NULL;
+}
+
 tsr_status tile_to_simt(const ir_module *tile, const tsr_caps *caps, ir_module **out) {
   tsr_status st = ir_module_create(&tile->arena.al, out);
+  if (!st) st = ir_walk(tile->root, forget_number, NULL);
   if (!st && tile->file && !((*out)->file = arena_str(&(*out)->arena, tile->file))) st = st_oom();
   if (!st) st = lower_module(tile, caps, *out);
   if (!st) st = ir_verify(*out);
