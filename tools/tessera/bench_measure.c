@@ -214,6 +214,7 @@ static tsr_status check(measure *m, bench_result *r) {
   for (int i = 0; i < samples && !st; i++) {
     double have = dtype_load(t.dtype, got, (size_t)at[i]), e = fabs(have - want[i]);
     if (have == want[i] || (isnan(have) && isnan(want[i]))) e = 0;
+    if (isnan(e)) e = INFINITY; /* NaN on one side, or infinities of two signs */
     if (!(e <= tolerance[i])) r->ok = false;
     /* The element that comes closest to its tolerance stands for all. */
     if (i == 0 || !(e / (tolerance[i] + 1e-300) <= r->error / (r->tolerance + 1e-300))) {

@@ -79,7 +79,7 @@ static void print_json(const bench_run *r, const bench_case *c, const bench_resu
   bench_json_number("peak_gflops", p->gflops, p->gflops > 0);
   printf(", \"above_peak\": %s", p->gflops > 0 && gflops > p->gflops ? "true" : "false");
   bench_json_number("copy_gbytes_per_s", p->gbytes_per_s, p->gbytes_per_s > 0);
-  bench_json_number("error", x->error, true);
+  bench_json_number("error", x->error, isfinite(x->error));
   bench_json_number("tolerance", x->tolerance, true);
   bench_json_number("default_median_us", x->default_us, x->default_us > 0);
   bench_json_number("gain", x->default_us / x->median_us, x->default_us > 0);
