@@ -261,14 +261,15 @@ static tsr_status lower_module(const ir_module *tile, const tsr_caps *caps, ir_m
 }
 
 /* Whoever saw the ops before left numbers on them: what is made must not depend on these. */
-static tsr_status forget_number(ir_op *op, void *user) {
+static void forget_numbers(ir_op *op) {
   op->scratch = 0;
-  return NULL;
+  for (int r = 0; r < op->n_regions; r++)
+    for (ir_op *o = op->regions[r]->first; o; o = o->next) forget_numbers(o);
 }
 
 tsr_status tile_to_simt(const ir_module *tile, const tsr_caps *caps, ir_module **out) {
   tsr_status st = ir_module_create(&tile->arena.al, out);
-  if (!st) st = ir_walk(tile->root, forget_number, NULL);
+  forget_numbers(tile->root);
   if (!st && tile->file && !((*out)->file = arena_str(&(*out)->arena, tile->file))) st = st_oom();
   if (!st) st = lower_module(tile, caps, *out);
   if (!st) st = ir_verify(*out);
