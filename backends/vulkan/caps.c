@@ -277,6 +277,9 @@ static void widen_subgroup(vk_features *f, tsr_caps *c) {
 static void spare_llvmpipe(const vk_all_properties *q, tsr_caps *c) {
   if (q->v12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE && c->subgroup > 8)
     c->subgroup_shuffle = c->subgroup_arithmetic = false;
+  /* Seen with 22.3, and no more with 26.1 (docs/performance-log.md). */
+  if (q->v12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE && VK_API_VERSION_MAJOR(q->base.properties.driverVersion) < 23)
+    c->one_lane_a_time = true;
 }
 
 static void hex(char *out, const uint8_t *b, int n) {

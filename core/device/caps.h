@@ -76,6 +76,7 @@ typedef struct tsr_caps {
   bool descriptors;           /* Vulkan: buffers are bound by descriptors, for want of bufferDeviceAddress */
   int spirv_minor;            /* Vulkan: SPIR-V 1.3 to 1.6; 0: 1.6 */
   bool shared_layout;         /* Vulkan: workgroup memory with explicit layout, 8 and 16-bit types included */
+  bool one_lane_a_time;       /* Vulkan on a CPU: memory is accessed lane by lane, also where all read the same word */
   bool nan_preserve;          /* Vulkan: shaderSignedZeroInfNanPreserveFloat32 */
   bool denorm_f16, denorm_f32,
       denorm_f64; /* arithmetic keeps subnormals; Vulkan: shaderDenormPreserveFloat*, which kernels then ask for */

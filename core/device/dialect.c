@@ -18,7 +18,7 @@ const char *target_dialect_name(tsr_dialect d) { return rows[d].name; }
 bool caps_simd_like(const tsr_caps *c) { return dialect_of(c)->gpu && simd_like(c->subgroup); }
 
 int caps_simd_lanes(const tsr_caps *c) {
-  return caps_simd_like(c) && c->subgroup_max == c->subgroup && c->i64 ? c->subgroup : 0;
+  return caps_simd_like(c) && c->subgroup_max == c->subgroup && c->i64 && !c->one_lane_a_time ? c->subgroup : 0;
 }
 
 bool caps_coalesces(const tsr_caps *c) { return dialect_of(c)->gpu && !caps_simd_like(c); }

@@ -37,8 +37,8 @@ const char *target_dialect_name(tsr_dialect d);
  * cache. */
 static inline bool simd_like(int subgroup) { return subgroup > 1 && subgroup <= 8; }
 bool caps_simd_like(const tsr_caps *c);
-/* Lanes of a SIMD-like device's subgroup where a kernel can rely on them, since the driver has no other size and
- * 64-bit indices; else 0. */
+/* Lanes of a SIMD-like device's subgroup where a kernel can rely on them, since the driver has no other size, 64-bit
+ * indices, and one access for a word that all lanes read; else 0. */
 int caps_simd_lanes(const tsr_caps *c);
 /* Do threads that read neighbours in memory share one access? So on GPUs, apart from what is SIMD-like. */
 bool caps_coalesces(const tsr_caps *c);

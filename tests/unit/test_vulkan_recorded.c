@@ -91,10 +91,10 @@ typedef struct outcome {
 static int n_modules, n_unknown;
 
 static spv_target_env env_of(const recorded_device *d) {
-  return !strcmp(d->vulkan, "1.1")   ? SPV_ENV_VULKAN_1_1
-         : !strcmp(d->vulkan, "1.2") ? SPV_ENV_VULKAN_1_2
-         : !strcmp(d->vulkan, "1.4") ? SPV_ENV_VULKAN_1_4
-                                     : SPV_ENV_VULKAN_1_3;
+  char name[32];
+  spv_target_env env;
+  snprintf(name, sizeof name, "vulkan%s", d->vulkan);
+  return spvParseTargetEnv(name, &env) ? env : SPV_ENV_VULKAN_1_3; /* Debian 12's SPIRV-Tools know no newer one */
 }
 
 static void validate(const recorded_device *d, const char *name, const uint32_t *words, size_t n) {
