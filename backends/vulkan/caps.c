@@ -273,13 +273,12 @@ static void widen_subgroup(vk_features *f, tsr_caps *c) {
   f->coopmat = f->nv2 = f->subgroup_size_control = f->full_subgroups = false;
 }
 
-/* lavapipe 26.1 overruns its own stack where it compiles shuffles of f64 for vectors of 512 bits. */
 static void spare_llvmpipe(const vk_all_properties *q, tsr_caps *c) {
-  if (q->v12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE && c->subgroup > 8)
-    c->subgroup_shuffle = c->subgroup_arithmetic = false;
+  if (q->v12.driverID != VK_DRIVER_ID_MESA_LLVMPIPE) return;
+  /* 26.1 overruns its own stack where it compiles shuffles of f64 for vectors of 512 bits. */
+  if (c->subgroup > 8) c->subgroup_shuffle = c->subgroup_arithmetic = false;
   /* Seen with 22.3, and no more with 26.1 (docs/performance-log.md). */
-  if (q->v12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE && VK_API_VERSION_MAJOR(q->base.properties.driverVersion) < 23)
-    c->one_lane_a_time = true;
+  c->one_lane_a_time = VK_API_VERSION_MAJOR(q->base.properties.driverVersion) < 23;
 }
 
 static void hex(char *out, const uint8_t *b, int n) {

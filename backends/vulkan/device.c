@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/vulkan/reported.h"
 #include "backends/vulkan/vk.h"
 
 void vk_queue_lock(be_device *d) {
@@ -46,20 +47,7 @@ static bool find_family(const be_device *d, uint32_t *out, uint32_t *bits) {
 
 /* What a device is asked for: features in a chain, and extensions. It points into itself. */
 typedef struct asked {
-  VkPhysicalDeviceFeatures2 base;
-  VkPhysicalDeviceVulkan11Features v11;
-  VkPhysicalDeviceVulkan12Features v12;
-  VkPhysicalDeviceVulkan13Features v13;
-  VkPhysicalDevice16BitStorageFeatures half;
-  VkPhysicalDevice8BitStorageFeatures byte;
-  VkPhysicalDeviceShaderFloat16Int8Features narrow;
-  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix;
-  VkPhysicalDeviceShaderBfloat16FeaturesKHR bf16;
-  VkPhysicalDeviceShaderFloat8FeaturesEXT f8;
-  VkPhysicalDeviceCooperativeMatrix2FeaturesNV nv2;
-  VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR layout;
-  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable;
-  VkPhysicalDeviceShaderClockFeaturesKHR clock;
+  vk_all_features on;
   void *chain;
   const char *ext[16];
   uint32_t n;
@@ -67,14 +55,14 @@ typedef struct asked {
 
 /* Those of Vulkan 1.1 to 1.3, and what stands for them where the version is older. */
 static void ask_versions(asked *a, const vk_features *f, uint32_t minor) {
-  a->base =
+  a->on.base =
       (VkPhysicalDeviceFeatures2){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
                                   .features = {.shaderFloat64 = f->f64, .shaderInt64 = f->i64, .shaderInt16 = f->i16}};
-  a->v11 = (VkPhysicalDeviceVulkan11Features){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
-                                              .pNext = &a->base,
+  a->on.v11 = (VkPhysicalDeviceVulkan11Features){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
+                                              .pNext = &a->on.base,
                                               .storageBuffer16BitAccess = f->storage16};
-  a->v12 = (VkPhysicalDeviceVulkan12Features){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
-                                              .pNext = &a->v11,
+  a->on.v12 = (VkPhysicalDeviceVulkan12Features){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                                              .pNext = &a->on.v11,
                                               .storageBuffer8BitAccess = f->storage8,
                                               .shaderInt8 = f->i8,
                                               .shaderFloat16 = f->f16,
@@ -83,37 +71,37 @@ static void ask_versions(asked *a, const vk_features *f, uint32_t minor) {
                                               .timelineSemaphore = f->timeline,
                                               .vulkanMemoryModel = f->memory_model,
                                               .scalarBlockLayout = f->scalar_layout};
-  a->v13 = (VkPhysicalDeviceVulkan13Features){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
-                                              .pNext = &a->v12,
+  a->on.v13 = (VkPhysicalDeviceVulkan13Features){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
+                                              .pNext = &a->on.v12,
                                               .synchronization2 = f->sync2,
                                               .maintenance4 = f->maintenance4,
                                               .subgroupSizeControl = f->subgroup_size_control,
                                               .computeFullSubgroups = f->full_subgroups};
-  a->half = (VkPhysicalDevice16BitStorageFeatures){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,
-                                                   .pNext = &a->base,
+  a->on.half = (VkPhysicalDevice16BitStorageFeatures){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,
+                                                   .pNext = &a->on.base,
                                                    .storageBuffer16BitAccess = f->storage16};
-  a->byte = (VkPhysicalDevice8BitStorageFeatures){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES,
+  a->on.byte = (VkPhysicalDevice8BitStorageFeatures){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES,
                                                   .storageBuffer8BitAccess = f->storage8};
-  a->narrow = (VkPhysicalDeviceShaderFloat16Int8Features){
+  a->on.narrow = (VkPhysicalDeviceShaderFloat16Int8Features){
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,
       .shaderFloat16 = f->f16,
       .shaderInt8 = f->i8};
-  a->chain = minor >= 3 ? (void *)&a->v13 : minor == 2 ? (void *)&a->v12 : (void *)&a->half;
+  a->chain = minor >= 3 ? (void *)&a->on.v13 : minor == 2 ? (void *)&a->on.v12 : (void *)&a->on.half;
 }
 
 /* Those of extensions, all on; only what is used is put into the chain. */
 static void ask_extensions(asked *a, const vk_features *f) {
-  a->matrix = (VkPhysicalDeviceCooperativeMatrixFeaturesKHR){
+  a->on.matrix = (VkPhysicalDeviceCooperativeMatrixFeaturesKHR){
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR, .cooperativeMatrix = VK_TRUE};
-  a->bf16 = (VkPhysicalDeviceShaderBfloat16FeaturesKHR){
+  a->on.bf16 = (VkPhysicalDeviceShaderBfloat16FeaturesKHR){
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR,
       .shaderBFloat16Type = VK_TRUE,
       .shaderBFloat16CooperativeMatrix = VK_TRUE};
-  a->f8 =
+  a->on.f8 =
       (VkPhysicalDeviceShaderFloat8FeaturesEXT){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT8_FEATURES_EXT,
                                                 .shaderFloat8 = VK_TRUE,
                                                 .shaderFloat8CooperativeMatrix = VK_TRUE};
-  a->nv2 = (VkPhysicalDeviceCooperativeMatrix2FeaturesNV){
+  a->on.nv2 = (VkPhysicalDeviceCooperativeMatrix2FeaturesNV){
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV,
       .cooperativeMatrixWorkgroupScope = f->nv2_workgroup,
       .cooperativeMatrixFlexibleDimensions = f->nv2_workgroup,
@@ -121,15 +109,15 @@ static void ask_extensions(asked *a, const vk_features *f) {
       .cooperativeMatrixConversions = f->nv2_convert,
       .cooperativeMatrixPerElementOperations = f->nv2_per_element,
       .cooperativeMatrixTensorAddressing = f->nv2_tensor};
-  a->layout = (VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR){
+  a->on.layout = (VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR){
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR,
       .workgroupMemoryExplicitLayout = VK_TRUE,
       .workgroupMemoryExplicitLayout8BitAccess = VK_TRUE,
       .workgroupMemoryExplicitLayout16BitAccess = VK_TRUE};
-  a->executable = (VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR){
+  a->on.executable = (VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR){
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR,
       .pipelineExecutableInfo = VK_TRUE};
-  a->clock = (VkPhysicalDeviceShaderClockFeaturesKHR){
+  a->on.clock = (VkPhysicalDeviceShaderClockFeaturesKHR){
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CLOCK_FEATURES_KHR, .shaderDeviceClock = VK_TRUE};
 }
 
@@ -137,7 +125,7 @@ static void ask(asked *a, const vk_features *f, uint32_t minor) {
   ask_versions(a, f, minor);
   ask_extensions(a, f);
 #define USE(cond, s, name) \
-  if (cond) a->s.pNext = a->chain, a->chain = &a->s, a->ext[a->n++] = name
+  if (cond) a->on.s.pNext = a->chain, a->chain = &a->on.s, a->ext[a->n++] = name
   USE(minor < 2 && f->storage8, byte, "VK_KHR_8bit_storage");
   USE(minor < 2 && (f->f16 || f->i8), narrow, "VK_KHR_shader_float16_int8");
   USE(f->coopmat, matrix, "VK_KHR_cooperative_matrix");

@@ -76,4 +76,3 @@ tsr_status vk_program_run_timed(be_program *p, be_stream *s, double *times_ns) {
   clock_times(p, times_ns);
   return NULL;
 }
-

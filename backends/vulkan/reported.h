@@ -1,5 +1,5 @@
 /* backends/vulkan/reported.h - what drivers report, as they do: read and condensed in caps.c, made less in
- * lacking.c. */
+ * lacking.c; the features are also what device.c asks for. */
 #ifndef BACKENDS_VULKAN_REPORTED_H
 #define BACKENDS_VULKAN_REPORTED_H
 #include "backends/vulkan/vk.h"

@@ -5,21 +5,11 @@
 #include <sys/stat.h>
 
 #include "core/base/json.h"
-#include "tests/cli/cli_run.h"
-#include "tests/support/llm_file.h"
+#include "tests/cli/cli_llm.h"
 
 #define SHORT " --device cpu:0 --milliseconds 1 "
 
 static llm_file model;
-
-static void write_model(const cli *c, const char *name, const llm_file_options *o, size_t cut) {
-  strb file;
-  strb_init(&file, NULL);
-  llm_file_make(&model, o);
-  llm_file_bytes(&model, &file);
-  cli_write(c, name, file.p, cut ? cut : file.n);
-  strb_clear(&file);
-}
 
 static void check(cli *c, bool ok, const char *what) {
   c->n++;
@@ -202,7 +192,7 @@ static void what_is_wrong_is_one_line(cli *c) {
   cli_refused(c, "a peer", "bench m.gguf --against onnxruntime", "no peer \"onnxruntime\" for language models");
   cli_refused(c, "an option of language models", "bench add --tokens 3", "go with one language model");
   for (size_t cut = 5; cut < 12000; cut += 2345) {
-    write_model(c, "cut.gguf", &(llm_file_options){.arch = "llama"}, cut);
+    cli_write_llm(c, &model, "cut.gguf", &(llm_file_options){.arch = "llama"}, cut);
     cli_refused(c, "a truncated file", "bench cut.gguf" SHORT, "cut.gguf: offset ");
     llm_file_clear(&model);
   }
@@ -211,9 +201,9 @@ static void what_is_wrong_is_one_line(cli *c) {
 int main(void) {
   cli c;
   if (!cli_begin(&c)) return 77;
-  write_model(&c, "no_norm.gguf", &(llm_file_options){.arch = "llama", .without = "output_norm.weight"}, 0);
+  cli_write_llm(&c, &model, "no_norm.gguf", &(llm_file_options){.arch = "llama", .without = "output_norm.weight"}, 0);
   llm_file_clear(&model);
-  write_model(&c, "m.gguf", &(llm_file_options){.arch = "llama"}, 0);
+  cli_write_llm(&c, &model, "m.gguf", &(llm_file_options){.arch = "llama"}, 0);
   cli_write(&c, "text.gguf", "no model\n", 9);
   json_has_what_models_have(&c);
   table_has_the_columns_of_operations(&c);

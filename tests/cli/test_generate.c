@@ -1,17 +1,11 @@
 /* tests/cli/test_generate.c - `tessera generate` on a small decoder with random weights: text and JSON of one run, the
  * same seed twice, bad options, files that are no models, each with one line and exit status 2. */
 #include "core/base/json.h"
-#include "tests/cli/cli_run.h"
-#include "tests/support/llm_file.h"
+#include "tests/cli/cli_llm.h"
 
 static void write_model(const cli *c, const char *name, const llm_file_options *o, size_t cut) {
   static llm_file f;
-  strb file;
-  strb_init(&file, NULL);
-  llm_file_make(&f, o);
-  llm_file_bytes(&f, &file);
-  cli_write(c, name, file.p, cut ? cut : file.n);
-  strb_clear(&file);
+  cli_write_llm(c, &f, name, o, cut);
   llm_file_clear(&f);
 }
 

@@ -35,6 +35,10 @@ int graph_scalar(const ir_op *op) {
   return code == SC_GELU && !strcmp(ir_get_str(op, "approximate", "none"), "tanh") ? SC_GELU_TANH : code;
 }
 
+bool graph_is_function(const ir_op *op) {
+  return graph_is_kind(op, GRAPH_POINTWISE) && scalar_rows[graph_scalar(op)].traits & SCALAR_FUNCTION;
+}
+
 int graph_number_attrs(const ir_op *op, double out[GRAPH_MAX_NUMBERS]) {
   int n = 0;
   for (const ir_attr_def *a = op->def->attrs; a && a->name; a++)

@@ -299,6 +299,8 @@ ir_op *graph_first_of(const ir_block *b, graph_kind k);
 ir_op *graph_contraction(const ir_block *b);
 /* The scalar op that a pointwise op computes: its row's, of gelu by its formula. */
 int graph_scalar(const ir_op *op);
+/* A pointwise op of a dozen instructions or more on a GPU. */
+bool graph_is_function(const ir_op *op);
 
 /* ---- reading attributes (all normalised; the op must have been verified) ---------------------------------------- */
 

@@ -64,13 +64,12 @@ static sched_family family_of(const ir_op *op) {
   }
 }
 
-/* A function that GPUs compute in a dozen instructions or more; the steps of a row op in Tile IR. */
+/* Of a function (graph_is_function); the steps of a row op in Tile IR. */
 enum { ROW_WORK = 8, FUNCTION_WORK = 4 };
 
 static int work_of(const ir_op *op) {
   if (graph_is_row_op(op)) return ROW_WORK;
-  bool function = graph_is_kind(op, GRAPH_POINTWISE) && scalar_rows[graph_scalar(op)].traits & SCALAR_FUNCTION;
-  return function ? FUNCTION_WORK : 1;
+  return graph_is_function(op) ? FUNCTION_WORK : 1;
 }
 
 static bool has_space(const fuse_group *g, family_space space) { return kernel_family(g->family)->space == space; }

@@ -9,7 +9,7 @@
 
 static bool computes_functions(const ir_op *kernel) {
   for (const ir_op *o = kernel->regions[0]->first; o; o = o->next)
-    if (graph_is_kind(o, GRAPH_POINTWISE) && scalar_rows[graph_scalar(o)].traits & SCALAR_FUNCTION) return true;
+    if (graph_is_function(o)) return true;
   return false;
 }
 
