@@ -9,6 +9,8 @@
  *   G_BCAST(p)         vector of the k-group at p
  *   G_LOADB(p)         one B vector, from the aligned panel, p counts in G_ELT
  *   G_MADD(acc, a, b)  acc + a . b
+ *   G_MADD_AT(acc, p, b)  optional: acc + (k-group at p) . b in one instruction that broadcasts from memory
+ *   G_STEPS            optional: k-groups a turn of the main loop
  *   G_LOADC G_LOADC_N G_STOREC G_STOREC_N G_ZERO
  *   G_EXACT(name)      optional: names another kind with the same panels, whose rows take over where its is_needed (by
  *                      A) or is_needed_for (by a panel and its columns of C) says so; see gemm_avx512bf16.c
@@ -22,6 +24,9 @@
 
 #ifndef G_BVEC
 #define G_BVEC G_VEC
+#endif
+#ifndef G_STEPS
+#define G_STEPS 1
 #endif
 VINL void G_FN(tile)(const int mr, const int nv, const bool tail, const bool fetch, const gemm_tile_args *p,
                      const G_ELT *b) {
@@ -55,7 +60,7 @@ VINL void G_FN(tile)(const int mr, const int nv, const bool tail, const bool fet
     for (int i = 0; i < mr; i++) acc[i][j] += comp;
   }
 #endif
-  CPUK_NO_UNROLL
+  CPUK_UNROLL_BY(G_STEPS)
   for (; b != end; b += NR, a += sizeof(G_ELT)) {
     G_BVEC bv[G_NV];
     if (fetch) {
@@ -66,6 +71,14 @@ VINL void G_FN(tile)(const int mr, const int nv, const bool tail, const bool fet
     for (int j = 0; j < nv; j++) bv[j] = G_LOADB(b + j * G_LANES);
     CPUK_UNROLL
     for (int i = 0; i < mr; i++) {
+#ifdef G_MADD_AT
+      /* Each third row: fewer instructions, more loads, and the core has too few of either for all rows. */
+      if (i % 3 == 0) {
+        CPUK_UNROLL
+        for (int j = 0; j < nv; j++) acc[i][j] = G_MADD_AT(acc[i][j], a + i * lda, bv[j]);
+        continue;
+      }
+#endif
       G_BVEC av = G_BCAST(a + i * lda);
       CPUK_UNROLL
       for (int j = 0; j < nv; j++) acc[i][j] = G_MADD(acc[i][j], av, bv[j]);
@@ -199,6 +212,8 @@ static void G_FN(block)(const cpuk_block_args *p) {
 #undef G_BCAST
 #undef G_LOADB
 #undef G_MADD
+#undef G_MADD_AT
+#undef G_STEPS
 #undef G_LOADC
 #undef G_LOADC_N
 #undef G_STOREC

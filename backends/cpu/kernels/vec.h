@@ -28,11 +28,14 @@
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wpsabi" /* vector arguments only ever reach functions that are inlined */
 #endif
+#define CPUK_PRAGMA(text) _Pragma(#text)
 #ifdef __clang__ /* full unrolling, early enough for arrays to become registers */
 #define CPUK_UNROLL _Pragma("clang loop unroll(full)")
+#define CPUK_UNROLL_BY(n) CPUK_PRAGMA(clang loop unroll_count(n))
 #define CPUK_NO_UNROLL _Pragma("clang loop unroll(disable)")
 #else
 #define CPUK_UNROLL _Pragma("GCC unroll 32")
+#define CPUK_UNROLL_BY(n) CPUK_PRAGMA(GCC unroll n)
 #define CPUK_NO_UNROLL _Pragma("GCC unroll 1")
 #endif
 

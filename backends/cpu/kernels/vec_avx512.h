@@ -51,6 +51,12 @@ AVX512_INL void vm_store_u8(uint8_t *p, vm m) { _mm_storeu_si128((__m128i *)p, _
 
 #define v_fma v_fma
 AVX512_INL vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+/* *p . b + c, *p broadcast by the instruction itself: compilers would load it once for all that use it. */
+#define v_fma_at v_fma_at
+AVX512_INL vf v_fma_at(const float *p, vf b, vf c) {
+  __asm__("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(c) : "v"(b), "m"(*p));
+  return c;
+}
 AVX512_INL vf v_fnma(vf a, vf b, vf c) { return _mm512_fnmadd_ps(a, b, c); }
 AVX512_INL vd vd_fma(vd a, vd b, vd c) { return _mm512_fmadd_pd(a, b, c); }
 #define v_max_raw v_max_raw
