@@ -64,11 +64,15 @@ static size_t b_panel_bytes(const vm_module *m, const cpu_instr *i) {
   return (size_t)((kk + bk - 1) / bk) * cpuk_packed_b_bytes(g, (size_t)bk, (size_t)nn);
 }
 
-/* Rows that fall on four cache sets of L1 or more (4 KiB a way) may be read where they lie. A depth that kernels would read past is
- * packed, which pads it with zeros. */
-static bool a_in_place(const cpuk_gemm *g, const operand *a) {
-  return g->a_inplace == (int)a->type && a->cs == 1 && a->cols % g->kr == 0 &&
-         (uint64_t)a->rs * cpuk_dtype_bytes(a->type) % 2048 != 0;
+/* Rows that don't fall on the same cache sets may be read where they lie, and so may those of all of k at once that lie
+ * one after the other, as far as a tile's rows find room in L1. A depth that kernels would read past is packed, which
+ * pads it with zeros. */
+static bool a_in_place(const vm_module *m, const cpu_instr *i, const cpuk_gemm *g, const operand *a) {
+  int64_t mm, nn, kk;
+  if (g->a_inplace != (int)a->type || a->cs != 1 || a->cols % g->kr != 0) return false;
+  sizes_of(m, i, &mm, &nn, &kk);
+  const uint64_t stride = (uint64_t)a->rs * cpuk_dtype_bytes(a->type);
+  return stride % 2048 != 0 || (a->rs == kk && k_step(g, i, kk) >= kk && cpuk_rows_keep(g, stride));
 }
 
 /* 0: it needs none. */
@@ -80,8 +84,8 @@ static size_t a_panel_bytes(const vm_module *m, const cpu_instr *i) {
   sizes_of(m, i, &mm, &nn, &kk);
   const int r = i->a[3] ? 1 : 0;
   const operand a = {.type = vm_cpuk((tsr_dtype)d->dtype), .rs = d->strides[r], .cs = d->strides[!r], .cols = kk};
-  if (a_in_place(g, &a)) return 0;
   int64_t bk = k_step(g, i, kk);
+  if (a_in_place(m, i, g, &a)) return 0;
   return (size_t)((kk + bk - 1) / bk) * cpuk_packed_a_bytes(g, (size_t)mm, (size_t)bk);
 }
 
@@ -241,7 +245,8 @@ static bool is_constant(const vm *v, const cpu_instr *i, int side) {
 
 static a_side begin_a(const vm *v, const cpuk_gemm *g, const cpu_instr *i, const operand *a, int64_t k, int64_t bk,
                       char *own) {
-  a_side s = {.a = a, .k = k, .bk = bk, .parts = (int)((k + bk - 1) / bk), .in_place = a_in_place(g, a), .own = own};
+  a_side s = {.a = a, .k = k, .bk = bk, .parts = (int)((k + bk - 1) / bk), .own = own};
+  s.in_place = a_in_place(v->m, i, g, a);
   if (s.in_place || !is_constant(v, i, 0)) return s;
   s.part_bytes = cpuk_packed_a_bytes(g, (size_t)a->rows, (size_t)bk);
   s.from = v->l->const_panels;
@@ -295,7 +300,7 @@ void vm_gemm(const vm *v, const cpu_instr *i) {
     b.cols = t.n;
     char *pb = v->t->pack, *pa = pb + cpuk_packed_b_bytes(g, (size_t)k, (size_t)t.n);
     pack_b(g, &b, 0, k, pb);
-    bool in_place = a_in_place(g, &a);
+    bool in_place = a_in_place(v->m, i, g, &a);
     if (!in_place) pack_a(g, &a, 0, k, pa);
     block(g, &t, &a, in_place ? NULL : pa, 0, pb, k, accumulate, NULL);
   }

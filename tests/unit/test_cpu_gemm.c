@@ -21,6 +21,7 @@ static const kind_types kinds[] = {
 static const size_t shapes[][3] = {
     {1, 1, 1},    {1, 0, 3},    {0, 5, 3},    {3, 5, 0},    {1, 33, 7},   {2, 31, 64},  {5, 16, 13},   {7, 17, 3},    {12, 32, 16},
     {13, 33, 17}, {16, 48, 65}, {24, 64, 96}, {25, 65, 31}, {31, 15, 66}, {37, 70, 40}, {64, 96, 128}, {33, 129, 130}, {16, 100, 300},
+    {130, 150, 8}, {130, 150, 16}, {97, 70, 32},  {100, 300, 48}, /* rows of A one after the other, many */
 };
 
 static void check_kind(const cpuk_table *table, const kind_types *kt) {

@@ -161,6 +161,36 @@ static void G_FN(rows)(const cpuk_block_args *p, gemm_tile_args t, size_t j, con
   }
 }
 
+#if !defined(G_ROWS_ONLY) && !defined(G_EXACT)
+/* A's rows lie one after the other, and are so many that they come from memory. */
+static bool G_FN(comes)(const cpuk_block_args *p, const gemm_tile_args *t) {
+  return p->m >= 8 * G_MR && t->lda == (ptrdiff_t)(t->groups * sizeof(G_ELT));
+}
+
+/* The first chunk where A comes from memory: one panel's arithmetic is too short to hide that, so each tile takes all
+ * panels, b, of the chunk and fetches the rows of the next tile into L2 on the way. */
+static void G_FN(first)(const cpuk_block_args *p, gemm_tile_args t, const char *b, size_t width, size_t panel_bytes) {
+  enum { NR = G_NV * G_LANES, KR = sizeof(G_ELT) / sizeof(G_PACKED), CHUNK = GEMM_CHUNK(KR) };
+  const size_t tiles = (p->m + G_MR - 1) / G_MR, panels = (width + NR - 1) / NR;
+  G_ACC *c = p->c;
+  for (size_t q = 0; q < tiles; q++) {
+    const size_t rows = p->m / tiles + (q < p->m % tiles), next = p->m / tiles + (q + 1 < p->m % tiles);
+    const ptrdiff_t share = (ptrdiff_t)(next * (size_t)t.lda / panels);
+    for (size_t j = 0; j < panels; j++) {
+      const G_ELT *panel = (const G_ELT *)(const void *)(b + j * panel_bytes);
+      t.c = c + j * NR;
+      t.soon = t.a + (ptrdiff_t)rows * t.lda + (ptrdiff_t)j * share;
+      t.soon_step = share / (ptrdiff_t)t.groups;
+      if (q + 1 == tiles && p->b_plain != NULL) gemm_soon_plain(&t, p, CHUNK * NR, j, NR * sizeof(G_ELT), KR);
+      else if (q + 1 == tiles) t.soon = (const char *)panel + panel_bytes, t.soon_step = NR * sizeof(G_ELT);
+      G_FN(panel)((int)rows, width - j * NR < NR ? width - j * NR : NR, &t, panel);
+    }
+    t.a += (ptrdiff_t)rows * t.lda;
+    c += (ptrdiff_t)rows * p->ldc;
+  }
+}
+#endif
+
 #ifndef G_ROWS_ONLY
 /* Panels of B outside, tiles of A inside: a B panel stays in L1 while the A block streams from L2. */
 static void G_FN(block)(const cpuk_block_args *p) {
@@ -180,6 +210,12 @@ static void G_FN(block)(const cpuk_block_args *p) {
       G_FN(pack_b)(gemm_chunk(p, j0, width, &chunk));
       b = p->b_plain->dst;
     }
+#ifndef G_EXACT
+    if (j0 == 0 && G_FN(comes)(p, &t)) {
+      G_FN(first)(p, t, b, width, panel_bytes);
+      continue;
+    }
+#endif
     for (size_t j = 0; j < width; j += NR) {
       const char *panel = b + j / NR * panel_bytes;
 #ifdef G_EXACT

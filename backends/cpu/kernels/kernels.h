@@ -395,7 +395,7 @@ const cpuk_table *cpuk_select(const char *isa, char *err, size_t err_bytes);
 const cpuk_table *cpuk_available(size_t i);
 
 /* Cache sizes in bytes, as one thread sees them; from cpuid or sysfs, with 32 KiB, 512 KiB, 8 MiB where nothing is
- * known. */
+ * known. Asked for once. */
 typedef struct cpuk_caches {
   size_t l1d, l2, l3;
 } cpuk_caches;
@@ -432,6 +432,8 @@ cpuk_plan cpuk_gemm_plan_for(const cpuk_table *t, const cpuk_plan_args *args,
 /* The skinny kernel takes these operand types, and is the fastest for so few rows. Reads kind, m, the types and B's
  * strides. */
 bool cpuk_skinny_fits(const cpuk_gemm *g, const cpuk_plan_args *args);
+/* A tile's rows, `stride` bytes apart, find room in L1 together. */
+bool cpuk_rows_keep(const cpuk_gemm *g, size_t stride);
 
 #ifdef __cplusplus
 }

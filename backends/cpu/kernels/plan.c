@@ -2,6 +2,7 @@
 #include "kernels.h"
 
 #include <math.h>
+#include <pthread.h>
 
 #if defined(__linux__)
 #include <unistd.h>
@@ -51,7 +52,8 @@ static void caches_from_cpuid(unsigned leaf, cpuk_caches *c) {
 }
 #endif
 
-cpuk_caches cpuk_cache_sizes(void) {
+static cpuk_caches caches;
+static void ask_for_caches(void) {
   cpuk_caches c = {0, 0, 0};
 #if defined(__x86_64__)
   unsigned a, b, n, d;
@@ -67,7 +69,13 @@ cpuk_caches cpuk_cache_sizes(void) {
   if (c.l1d == 0) c.l1d = 32 << 10;
   if (c.l2 == 0) c.l2 = 512 << 10;
   if (c.l3 == 0) c.l3 = 8 << 20;
-  return c;
+  caches = c;
+}
+
+cpuk_caches cpuk_cache_sizes(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, ask_for_caches);
+  return caches;
 }
 
 /* ---- matmul plan ---- */
@@ -103,6 +111,11 @@ static bool rows_fit(const cpuk_caches *cache, ptrdiff_t stride, size_t piece, s
   if (rows == 1 || s == 0) return true;
   size_t places = power >= way ? 1 : way / power, room = places * (piece < power ? piece : power) * 16;
   return room * 8 / 9 >= rows * piece;
+}
+bool cpuk_rows_keep(const cpuk_gemm *g, size_t stride) {
+  enum { WAY = 4096 };
+  const size_t power = stride & (0 - stride), sets = power == 0 || power >= WAY ? 1 : WAY / power;
+  return cpuk_cache_sizes().l1d / WAY * sets >= g->mr;
 }
 static size_t blocks(size_t total, size_t piece) { return (total + piece - 1) / piece; }
 
