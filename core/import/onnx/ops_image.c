@@ -210,7 +210,22 @@ static void op_affine_grid(cv *c) {
   cv_out(c, 0, cv_reshape(c, y, n + 2, shape));
 }
 
+/* Version 20 says linear and cubic for what were bilinear and bicubic; the result has the image's type. */
+static void op_grid_sample(cv *c) {
+  static const char *const modes[][2] = {
+      {"linear", "linear"}, {"bilinear", "linear"}, {"nearest", "nearest"}, {"cubic", "cubic"}, {"bicubic", "cubic"}};
+  const char *mode = cv_str(c, "mode", "linear"), *is = NULL;
+  for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+    if (!strcmp(mode, modes[i][0])) is = modes[i][1];
+  if (!is) return cv_out(c, 0, cv_refuse(c, "unknown mode \"%s\"", mode));
+  cv_out(c, 0,
+         cv_at2(c, G_GRID_SAMPLE, cv_need(c, 0), cv_need(c, 1), TSR_STRING("mode", is),
+                TSR_STRING("padding_mode", cv_str(c, "padding_mode", "zeros")),
+                TSR_BOOLEAN("align_corners", cv_int(c, "align_corners", 0) != 0)));
+}
+
 const cv_row onnx_rows_image[] = {{"Resize", 10, op_resize},
                                   {"Upsample", 9, op_upsample},
                                   {"AffineGrid", 20, op_affine_grid},
+                                  {"GridSample", 16, op_grid_sample},
                                   {NULL, 0, NULL}};
