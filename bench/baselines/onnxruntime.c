@@ -1,16 +1,15 @@
-/* bench/baselines/onnxruntime.c - see onnxruntime.h. The library's interface is one table of functions, whose order
+/* bench/baselines/onnxruntime.c - ONNX Runtime's CPU provider as a row of model_peer.h. The library's interface is one table of functions, whose order
  * doesn't change from release to release: the places that are used here are named below. */
-#include "bench/baselines/onnxruntime.h"
+#include "bench/baselines/model_peer.h"
 
 #include <dlfcn.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/status.h"
 
-enum { MOST_TENSORS = 64, API_VERSION = 11 };
+enum { API_VERSION = 11 };
 /* Places in OrtApi of version 1 (onnxruntime_c_api.h). */
 enum {
   ERROR_MESSAGE = 2,
@@ -36,31 +35,14 @@ typedef struct ort_base {
   const char *(*version)(void);
 } ort_base;
 
-struct ort_job {
+typedef struct ort_job {
   const void *api; /* the table */
   void *env, *options, *session, *memory;
-  void *in[MOST_TENSORS], *out[MOST_TENSORS];
-  const char *in_names[MOST_TENSORS], *out_names[MOST_TENSORS];
+  void *in[MODEL_MOST_TENSORS], *out[MODEL_MOST_TENSORS];
+  const char *in_names[MODEL_MOST_TENSORS], *out_names[MODEL_MOST_TENSORS];
   int n_in, n_out;
   const char *version;
-};
-
-static void *load(void) {
-  static const char *const names[] = {"libonnxruntime.so.1", "libonnxruntime.so"};
-  void *lib = NULL;
-  for (size_t i = 0; i < 2 && !lib; i++) lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-  char folders[4096], *rest = folders;
-  snprintf(folders, sizeof folders, "%s", getenv("LD_LIBRARY_PATH") ? getenv("LD_LIBRARY_PATH") : "");
-  for (char *f = strtok_r(folders, ":", &rest); f && !lib; f = strtok_r(NULL, ":", &rest)) {
-    char pattern[4200];
-    glob_t found;
-    snprintf(pattern, sizeof pattern, "%s/libonnxruntime.so.*", f);
-    if (glob(pattern, 0, NULL, &found)) continue;
-    for (size_t i = 0; i < found.gl_pathc && !lib; i++) lib = dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
-    globfree(&found);
-  }
-  return lib;
-}
+} ort_job;
 
 static uintptr_t address(const ort_job *j, int place) {
   uintptr_t fn;
@@ -106,7 +88,7 @@ static tsr_status open_session(ort_job *j, const char *model, int threads) {
   return said(j, CALL(CREATE_CPU_MEMORY, int, int, void **)(1, 0, &j->memory));
 }
 
-static tsr_status bind(ort_job *j, const ort_tensor *in, int i) {
+static tsr_status bind(ort_job *j, const model_tensor *in, int i) {
   const int type = element_type(in->dtype);
   if (!type)
     return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("bench", NULL, NULL), "onnxruntime: inputs of type %s",
@@ -117,55 +99,12 @@ static tsr_status bind(ort_job *j, const ort_tensor *in, int i) {
                      j->memory, in->data, in->bytes, in->shape.dims, (size_t)in->shape.rank, type, &j->in[i]));
 }
 
-tsr_status ort_create(const char *model, int threads, const ort_tensor *in, int n_in, const char *const *out, int n_out,
-                      ort_job **job) {
-  tsr_status st = NULL;
-  *job = NULL;
-  void *lib = load(), *symbol = lib ? dlsym(lib, "OrtGetApiBase") : NULL;
-  if (!symbol)
-    return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, NULL),
-                   "onnxruntime does not load (LD_LIBRARY_PATH is to name the folder of libonnxruntime.so.*): %s",
-                   dlerror());
-  const ort_base *(*base)(void);
-  memcpy(&base, &symbol, sizeof base);
-  ort_job *j = calloc(1, sizeof *j);
-  if (!j || n_in > MOST_TENSORS || n_out > MOST_TENSORS) TSR_GOTO(st_oom());
-  j->api = base()->api(API_VERSION);
-  j->version = base()->version();
-  TSR_GOTO(
-      j->api ? open_session(j, model, threads)
-             : st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, NULL), "onnxruntime %s is too old", j->version));
-  for (int i = 0; i < n_in; i++) TSR_GOTO(bind(j, &in[i], i));
-  for (j->n_out = 0; j->n_out < n_out; j->n_out++) j->out_names[j->n_out] = out[j->n_out];
-  *job = j;
-  return NULL;
-done:
-  ort_destroy(&j);
-  return st;
-}
-
-static void release(ort_job *j, int place, void *p) {
+static void release(const ort_job *j, int place, void *p) {
   if (p) ((void (*)(void *))address(j, place))(p);
 }
 
-tsr_status ort_run(ort_job *j) {
-  for (int i = 0; i < j->n_out; i++) release(j, RELEASE_VALUE, j->out[i]), j->out[i] = NULL;
-  return said(
-      j, CALL(RUN, void *, const void *, const char *const *, void *const *, size_t, const char *const *, size_t,
-              void **)(j->session, NULL, j->in_names, j->in, (size_t)j->n_in, j->out_names, (size_t)j->n_out, j->out));
-}
-
-const void *ort_result(ort_job *j, int i) {
-  void *data = NULL;
-  if (i < 0 || i >= j->n_out || !j->out[i]) return NULL;
-  tsr_status_free(said(j, CALL(TENSOR_DATA, void *, void **)(j->out[i], &data)));
-  return data;
-}
-
-const char *ort_version(const ort_job *j) { return j->version; }
-
-void ort_destroy(ort_job **job) {
-  ort_job *j = job ? *job : NULL;
+static void ort_destroy(void *job) {
+  ort_job *j = job;
   if (!j) return;
   for (int i = 0; i < j->n_out && j->api; i++) release(j, RELEASE_VALUE, j->out[i]);
   for (int i = 0; i < j->n_in && j->api; i++) release(j, RELEASE_VALUE, j->in[i]);
@@ -176,5 +115,52 @@ void ort_destroy(ort_job **job) {
     release(j, RELEASE_ENV, j->env);
   }
   free(j);
-  *job = NULL;
 }
+
+static tsr_status ort_create(const char *model, int threads, const model_tensor *in, int n_in, const char *const *out,
+                             int n_out, void **job) {
+  tsr_status st = NULL;
+  *job = NULL;
+  void *lib = model_peer_load("onnxruntime"), *symbol = lib ? dlsym(lib, "OrtGetApiBase") : NULL;
+  if (!symbol)
+    return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, NULL),
+                   "onnxruntime does not load (LD_LIBRARY_PATH is to name the folder of libonnxruntime.so.*): %s",
+                   dlerror());
+  const ort_base *(*base)(void);
+  memcpy(&base, &symbol, sizeof base);
+  ort_job *j = calloc(1, sizeof *j);
+  if (!j || n_in > MODEL_MOST_TENSORS || n_out > MODEL_MOST_TENSORS) TSR_GOTO(st_oom());
+  j->api = base()->api(API_VERSION);
+  j->version = base()->version();
+  TSR_GOTO(
+      j->api ? open_session(j, model, threads)
+             : st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, NULL), "onnxruntime %s is too old", j->version));
+  for (int i = 0; i < n_in; i++) TSR_GOTO(bind(j, &in[i], i));
+  for (j->n_out = 0; j->n_out < n_out; j->n_out++) j->out_names[j->n_out] = out[j->n_out];
+  *job = j;
+  return NULL;
+done:
+  ort_destroy(j);
+  return st;
+}
+
+static tsr_status ort_run(void *job) {
+  ort_job *j = job;
+  for (int i = 0; i < j->n_out; i++) release(j, RELEASE_VALUE, j->out[i]), j->out[i] = NULL;
+  return said(
+      j, CALL(RUN, void *, const void *, const char *const *, void *const *, size_t, const char *const *, size_t,
+              void **)(j->session, NULL, j->in_names, j->in, (size_t)j->n_in, j->out_names, (size_t)j->n_out, j->out));
+}
+
+static const void *ort_result(void *job, int i, size_t bytes) {
+  const ort_job *j = job;
+  void *data = NULL;
+  (void)bytes;
+  if (i < 0 || i >= j->n_out || !j->out[i]) return NULL;
+  tsr_status_free(said(j, CALL(TENSOR_DATA, void *, void **)(j->out[i], &data)));
+  return data;
+}
+
+static const char *ort_version(const void *job) { return ((const ort_job *)job)->version; }
+
+const model_peer model_peer_onnxruntime = {"onnxruntime", ort_create, ort_run, ort_result, ort_version, ort_destroy};

@@ -1,21 +1,29 @@
 /* tools/tessera/bench_model.c - see bench_model.h. Inputs are random from a seed, integers 0 or 1, which every range of
- * indices has. Runs of ours and of the peer take turns; results are compared where there is a peer. */
+ * indices has. Runs of ours and of the peers take turns; results are compared with each peer's. */
 #include "tools/tessera/bench_model.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/baselines/onnxruntime.h"
+#include "bench/baselines/model_peer.h"
 #include "core/base/clock.h"
 #include "core/base/dtype.h"
 #include "core/base/sample.h"
 #include "core/base/status.h"
 #include "core/import/onnx.h"
+#include "tools/tessera/bench_table.h"
 #include "tools/tessera/program_file.h"
 
-enum { MOST = 64, LEAST_ROUNDS = 7, MOST_ROUNDS = 100000 };
+enum { MOST = MODEL_MOST_TENSORS, MOST_PEERS = 4, LEAST_ROUNDS = 7, MOST_ROUNDS = 100000 };
 #define MOST_DIFFERENCE 1e-2 /* of results from a peer's, over the largest of these: deep models amplify roundings */
+
+typedef struct rival {
+  const model_peer *peer;
+  void *job;      /* NULL: why there is none */
+  char why[256];
+  double first_us, *us, error;
+} rival;
 
 typedef struct model_run {
   const char *file;
@@ -24,13 +32,12 @@ typedef struct model_run {
   tsr_program *prog;
   onnx_model *onnx; /* NULL: IR text */
   tsr_binding in[MOST], out[MOST];
-  ort_tensor data[MOST];
-  ort_job *ort;
-  char why[256];                 /* why there is no peer; "" */
-  double first_us, ort_first_us; /* from the file to the first result */
-  double *us, *ort_us;
+  model_tensor data[MOST];
+  rival rivals[MOST_PEERS];
+  int n_rivals;
+  double first_us; /* from the file to the first result */
+  double *us;
   int n;
-  double error;
 } model_run;
 
 bool bench_is_model(const char *name) {
@@ -61,8 +68,8 @@ static tsr_status make_data(model_run *r) {
   uint64_t s = (uint64_t)r->o->seed;
   for (int i = 0; i < tsr_program_n_inputs(r->prog); i++) {
     const tsr_tensor_info t = tsr_program_input(r->prog, i);
-    ort_tensor *d = &r->data[i];
-    *d = (ort_tensor){r->onnx ? r->onnx->inputs.v[i].name : t.name, t.dtype, t.shape, malloc(t.bytes + 1), t.bytes};
+    model_tensor *d = &r->data[i];
+    *d = (model_tensor){r->onnx ? r->onnx->inputs.v[i].name : t.name, t.dtype, t.shape, malloc(t.bytes + 1), t.bytes};
     if (!d->data) return st_oom();
     const size_t n = t.bytes / tsr_dtype_size(t.dtype) * (size_t)dtype_parts(t.dtype);
     for (size_t k = 0; k < n; k++) {
@@ -88,14 +95,17 @@ static tsr_status run_once(model_run *r) {
 }
 
 /* The largest difference from the peer's results, over the largest of these. */
-static tsr_status compare(model_run *r) {
+static tsr_status compare(const model_run *r, rival *v) {
   double largest = 0, most = 0;
   for (int i = 0; i < tsr_program_n_outputs(r->prog); i++) {
     const tsr_tensor_info t = tsr_program_output(r->prog, i);
-    const void *want = ort_result(r->ort, i);
+    const void *want = v->peer->result(v->job, i, t.bytes);
+    if (!want && t.bytes)
+      return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("bench", NULL, NULL), "%s: result %d isn't what ours is",
+                     v->peer->name, i);
     void *got = malloc(t.bytes + 1);
     tsr_status st = got ? tsr_buffer_read(r->out[i].buffer, 0, got, t.bytes) : st_oom();
-    for (size_t k = 0; !st && want && k < t.bytes / tsr_dtype_size(t.dtype); k++) {
+    for (size_t k = 0; !st && k < t.bytes / tsr_dtype_size(t.dtype); k++) {
       const double a = dtype_load(t.dtype, got, k), b = dtype_load(t.dtype, want, k);
       if (isnan(a) && isnan(b)) continue;
       most = fmax(most, isnan(a - b) ? INFINITY : fabs(a - b));
@@ -104,20 +114,36 @@ static tsr_status compare(model_run *r) {
     free(got);
     TSR_TRY(st);
   }
-  r->error = largest > 0 ? most / largest : most;
+  v->error = largest > 0 ? most / largest : most;
   return NULL;
 }
 
-static tsr_status start_peer(model_run *r) {
+static tsr_status start_peer(const model_run *r, rival *v) {
   const char *names[MOST];
   const int n_out = tsr_program_n_outputs(r->prog);
-  if (!r->onnx) return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("bench", NULL, NULL), "onnxruntime: takes ONNX files");
+  if (!r->onnx) return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("bench", NULL, NULL), "%s: takes ONNX files", v->peer->name);
   for (int i = 0; i < n_out; i++) names[i] = r->onnx->outputs.v[i].name;
   const int64_t from = clock_ns();
-  TSR_TRY(ort_create(r->file, r->o->env->threads, r->data, tsr_program_n_inputs(r->prog), names, n_out, &r->ort));
-  TSR_TRY(ort_run(r->ort));
-  r->ort_first_us = clock_us_since(from);
-  return compare(r);
+  TSR_TRY(v->peer->create(r->file, r->o->env->threads, r->data, tsr_program_n_inputs(r->prog), names, n_out, &v->job));
+  TSR_TRY(v->peer->run(v->job));
+  v->first_us = clock_us_since(from);
+  return compare(r, v);
+}
+
+/* A peer that isn't there, or doesn't take the model, is told with the result. */
+static tsr_status start_peers(model_run *r) {
+  for (int i = 0; i < r->n_rivals; i++) {
+    rival *v = &r->rivals[i];
+    v->us = malloc(sizeof *v->us * MOST_ROUNDS);
+    if (!v->us) return st_oom();
+    tsr_status st = start_peer(r, v);
+    if (!st) continue;
+    snprintf(v->why, sizeof v->why, "%s", tsr_status_cause(st));
+    v->peer->destroy(v->job);
+    v->job = NULL;
+    tsr_status_free(st);
+  }
+  return NULL;
 }
 
 static tsr_status measure(model_run *r) {
@@ -127,54 +153,84 @@ static tsr_status measure(model_run *r) {
     int64_t from = clock_ns();
     TSR_TRY(run_once(r));
     r->us[r->n] = clock_us_since(from);
-    if (!r->ort) continue;
-    bench_settle();
-    from = clock_ns();
-    TSR_TRY(ort_run(r->ort));
-    r->ort_us[r->n] = clock_us_since(from);
-    bench_settle();
+    for (int i = 0; i < r->n_rivals; i++) {
+      rival *v = &r->rivals[i];
+      if (!v->job) continue;
+      bench_settle();
+      from = clock_ns();
+      TSR_TRY(v->peer->run(v->job));
+      v->us[r->n] = clock_us_since(from);
+      bench_settle();
+    }
   }
   sample_sort(r->us, (size_t)r->n);
-  sample_sort(r->ort_us, r->ort ? (size_t)r->n : 0);
+  for (int i = 0; i < r->n_rivals; i++) sample_sort(r->rivals[i].us, r->rivals[i].job ? (size_t)r->n : 0);
   return NULL;
 }
 
-static void print_json(const model_run *r, const char *shape, double ours, double theirs) {
+static bool is_right(const rival *v) { return v->error <= MOST_DIFFERENCE; }
+
+/* An object for each peer, as of operations; v NULL: there is none. */
+static void print_json(const model_run *r, const rival *v, const char *shape, double ours) {
+  const bool ran = v && v->job;
+  const tsr_dtype dtype = tsr_program_n_inputs(r->prog) ? tsr_program_input(r->prog, 0).dtype
+                                                        : tsr_program_output(r->prog, 0).dtype;
   printf("{\"op\": ");
   cli_json_string(stdout, r->file);
-  printf(", \"shape\": \"%s\", \"dtype\": \"%s\", \"device\": \"%s\", \"tile\": \"\"", shape,
-         tsr_dtype_name(tsr_program_input(r->prog, 0).dtype), tsr_device_get_info(r->dev)->id);
+  printf(", \"shape\": \"%s\", \"dtype\": \"%s\", \"device\": \"%s\", \"tile\": \"\"", shape, tsr_dtype_name(dtype),
+         tsr_device_get_info(r->dev)->id);
   printf(", \"median_us\": %.6g, \"min_us\": %.6g, \"first_result_us\": %.6g, \"runs\": %d", ours, r->us[0],
          r->first_us, r->n);
-  if (r->ort) printf(", \"error\": %.3g, \"ok\": %s", r->error, r->error <= MOST_DIFFERENCE ? "true" : "false");
-  else printf(", \"error\": null, \"ok\": null");
-  if (r->o->against)
-    printf(", \"baseline\": \"onnxruntime%s%s\"", r->ort ? " " : "", r->ort ? ort_version(r->ort) : "");
+  if (ran && isfinite(v->error)) printf(", \"error\": %.3g, \"ok\": %s", v->error, is_right(v) ? "true" : "false");
+  else printf(", \"error\": null, \"ok\": %s", ran ? "false" : "null");
+  if (v) printf(", \"baseline\": \"%s%s%s\"", v->peer->name, ran ? " " : "", ran ? v->peer->version(v->job) : "");
   else printf(", \"baseline\": null");
-  if (r->ort)
-    printf(", \"baseline_median_us\": %.6g, \"ratio\": %.4g, \"baseline_first_result_us\": %.6g", theirs, theirs / ours,
-           r->ort_first_us);
+  if (ran)
+    printf(", \"baseline_median_us\": %.6g, \"ratio\": %.4g, \"baseline_first_result_us\": %.6g", v->us[r->n / 2],
+           v->us[r->n / 2] / ours, v->first_us);
   else printf(", \"baseline_median_us\": null, \"ratio\": null");
-  if (*r->why) printf(", \"why\": "), cli_json_string(stdout, r->why);
+  if (v && *v->why) printf(", \"why\": "), cli_json_string(stdout, v->why);
   printf(", \"environment\": ");
   bench_env_json(r->o->env, tsr_device_get_info(r->dev), stdout);
   printf("}\n");
 }
 
-static void print_line(const model_run *r, const char *shape, double ours, double theirs) {
+static void print_line(const model_run *r, const char *shape, double ours) {
   printf("%s %s %s: median %.1f us, least %.1f us of %d runs, %.1f ms to the first result",
          tsr_device_get_info(r->dev)->id, r->file, shape, ours, r->us[0], r->n, r->first_us / 1e3);
-  if (r->ort)
-    printf("; onnxruntime %s: %.1f us, %.2fx, %.1f ms to the first; %s, differs by %.2g", ort_version(r->ort), theirs,
-           theirs / ours, r->ort_first_us / 1e3, r->error <= MOST_DIFFERENCE ? "ok" : "WRONG", r->error);
-  else if (*r->why) printf("; %s", r->why);
+  for (int i = 0; i < r->n_rivals; i++) {
+    const rival *v = &r->rivals[i];
+    if (!v->job) {
+      printf("; %s", v->why);
+      continue;
+    }
+    printf("; %s %s: %.1f us, %.2fx, %.1f ms to the first; %s, differs by %.2g", v->peer->name,
+           v->peer->version(v->job), v->us[r->n / 2], v->us[r->n / 2] / ours, v->first_us / 1e3,
+           is_right(v) ? "ok" : "WRONG", v->error);
+  }
   printf("\n");
 }
 
-static int run_model(model_run *r) {
+static int report(const model_run *r) {
   char shape[128] = "";
+  int rc = EXIT_OK;
+  const double ours = r->us[r->n / 2];
+  if (tsr_program_n_inputs(r->prog)) {
+    const tsr_tensor_info t = tsr_program_input(r->prog, 0);
+    cli_shape_text(&t.shape, shape, sizeof shape);
+  }
+  if (!r->o->json) print_line(r, shape, ours);
+  else if (!r->n_rivals) print_json(r, NULL, shape, ours);
+  for (int i = 0; i < r->n_rivals; i++) {
+    if (r->o->json) print_json(r, &r->rivals[i], shape, ours);
+    if (r->rivals[i].job && !is_right(&r->rivals[i])) rc = EXIT_WRONG;
+  }
+  return rc;
+}
+
+static int run_model(model_run *r, const char *device) {
   const int64_t from = clock_ns();
-  tsr_status st = tsr_device_open(r->o->ctx, r->o->device, &r->dev);
+  tsr_status st = tsr_device_open(r->o->ctx, device, &r->dev);
   int rc = st ? cli_fail(st) : load(r);
   if (rc) return rc;
   if (tsr_program_n_inputs(r->prog) > MOST || tsr_program_n_outputs(r->prog) > MOST)
@@ -182,38 +238,58 @@ static int run_model(model_run *r) {
   st = make_data(r);
   if (!st) st = run_once(r);
   r->first_us = clock_us_since(from);
-  if (!st && r->o->against && (st = start_peer(r)) != NULL) {
-    snprintf(r->why, sizeof r->why, "%s", tsr_status_cause(st));
-    ort_destroy(&r->ort);
-    tsr_status_free(st);
-    st = NULL;
-  }
   r->us = malloc(sizeof *r->us * MOST_ROUNDS);
-  r->ort_us = malloc(sizeof *r->ort_us * MOST_ROUNDS);
-  if (!r->us || !r->ort_us) st = st ? st : st_oom();
+  if (!st && !r->us) st = st_oom();
+  if (!st) st = start_peers(r);
   if (!st) st = measure(r);
-  if (st) return cli_fail(st);
-  const tsr_tensor_info t = tsr_program_input(r->prog, 0);
-  if (tsr_program_n_inputs(r->prog)) cli_shape_text(&t.shape, shape, sizeof shape);
-  (r->o->json ? print_json : print_line)(r, shape, r->us[r->n / 2], r->ort ? r->ort_us[r->n / 2] : 0);
-  return r->ort && !(r->error <= MOST_DIFFERENCE) ? EXIT_WRONG : EXIT_OK;
+  return st ? cli_fail(st) : report(r);
 }
 
-int bench_model(const char *file, const bench_model_options *o) {
+static int find_peers(model_run *r, const char *list) {
+  for (const char *p = list; p && *p;) {
+    const size_t n = strcspn(p, ",");
+    const model_peer *found = NULL;
+    char known[128] = "";
+    for (size_t i = 0; model_peer_at(i); i++) {
+      const char *name = model_peer_at(i)->name;
+      if (strlen(name) == n && !strncmp(name, p, n)) found = model_peer_at(i);
+      snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", name);
+    }
+    if (!found) return cli_usage("bench", "no peer \"%.*s\" for models; there are %s", (int)n, p, known);
+    if (r->n_rivals == MOST_PEERS) return cli_usage("bench", "--against takes at most %d", MOST_PEERS);
+    r->rivals[r->n_rivals++].peer = found;
+    p += n + (p[n] == ',');
+  }
+  return EXIT_OK;
+}
+
+static int on_device(const char *file, const bench_model_options *o, const char *device) {
   model_run r = {.file = file, .o = o};
-  if (o->against && strcmp(o->against, "onnxruntime"))
-    return cli_usage("bench", "no peer \"%s\" for models; there is onnxruntime", o->against);
-  int rc = run_model(&r);
+  int rc = find_peers(&r, o->against);
+  if (!rc) rc = run_model(&r, device);
   for (int i = 0; i < MOST; i++) {
     tsr_buffer_destroy(&r.in[i].buffer);
     tsr_buffer_destroy(&r.out[i].buffer);
     free(r.data[i].data);
   }
-  ort_destroy(&r.ort);
+  for (int i = 0; i < r.n_rivals; i++) {
+    r.rivals[i].peer->destroy(r.rivals[i].job);
+    free(r.rivals[i].us);
+  }
   free(r.us);
-  free(r.ort_us);
   tsr_program_destroy(&r.prog);
   tsr_device_close(&r.dev);
   onnx_close(&r.onnx);
+  return rc;
+}
+
+int bench_model(const char *file, const bench_model_options *o) {
+  const tsr_device_info *d;
+  int n = 0, rc = EXIT_OK;
+  if (!o->device || strcmp(o->device, "all")) return on_device(file, o, o->device);
+  tsr_status st = tsr_devices(o->ctx, &d, &n);
+  if (st) return cli_fail(st);
+  for (int i = 0; i < n; i++)
+    if (strcmp(d[i].backend, "null")) rc = bench_worse(rc, on_device(file, o, d[i].id));
   return rc;
 }

@@ -5,9 +5,9 @@
 
 typedef struct bench_model_options {
   tsr_context *ctx;
-  const char *device;  /* NULL: the first */
+  const char *device;  /* NULL: the first; "all" */
   const char *shape;   /* NAME=2x3,..; NULL: none */
-  const char *against; /* "onnxruntime"; NULL: nothing */
+  const char *against; /* peers, a comma list; NULL: none */
   tsr_compile_options compile;
   const bench_env *env;
   double seconds;

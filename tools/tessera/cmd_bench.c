@@ -335,7 +335,7 @@ static int model_file(const char *file, const bench_args *a) {
   bench_env env;
   if (a->suite || a->dtype || a->packed || a->html || a->without)
     return cli_usage("bench", "a model takes none of --suite, --dtype, --packed, --html, --without");
-  bench_model_options o = {.device = a->device && strcmp(a->device, "all") ? a->device : NULL, .shape = a->shape,
+  bench_model_options o = {.device = a->device, .shape = a->shape,
                            .against = a->against, .compile.tune = tune_of(a->tune), .env = &env,
                            .seconds = (double)a->milliseconds / 1000, .seed = a->seed, .json = a->json};
   tsr_status st = tsr_policy_parse(a->policy ? a->policy : "fast", &o.compile.policy);
