@@ -82,16 +82,51 @@ static void copy(const unfold *f, int digit, int64_t from, int64_t n, char *to) 
   else f->v->k->lanes->copy2d(&c);
 }
 
-/* How many elements from here on lie behind one another in memory and all on the image, over the last two digits. */
-static int64_t joined(const unfold *f, int first, int last, int64_t left) {
-  const int64_t inner = f->u.extent[last];
-  int64_t from, to;
-  if (last == first || f->digit[last] || stride_of(f, last) != 1 || stride_of(f, last - 1) != inner) return 0;
-  clip(f, last, inner, &from, &to);
-  if (from || to < inner) return 0;
-  const int64_t n = last - 1 == first ? left / inner : min64(f->u.extent[last - 1] - f->digit[last - 1], left / inner);
-  clip(f, last - 1, n, &from, &to);
-  return from ? 0 : to * inner;
+/* How many values of digit i, of n, have all values of the digits behind it, up to `last`, on the image. */
+static int64_t whole_on_image(const unfold *f, int i, int last, int64_t n) {
+  for (int d = 0; d < f->u.rank; d++) {
+    const int64_t step = f->u.step[i][d], edge = f->ext[d] - 1;
+    int64_t low = f->x[d], high = low;
+    for (int k = i + 1; k <= last; k++) {
+      const int64_t reach = f->u.step[k][d] * (f->u.extent[k] - 1);
+      if (reach > 0) high += reach;
+      else low += reach;
+    }
+    if (low < 0 || high > edge) return 0;
+    if (step > 0) n = min64(n, (edge - high) / step + 1);
+    if (step < 0) n = min64(n, low / -step + 1);
+  }
+  return n;
+}
+
+static void copy_box(const unfold *f, int i, int last, int64_t n, char *to) {
+  const int64_t inner = f->u.extent[last], stride = stride_of(f, last);
+  const int64_t planes = i == last - 2 ? f->u.extent[last - 1] : 1;
+  int64_t at = 0;
+  for (int d = 0; d < f->u.rank; d++) at += f->x[d] * f->image->strides[d];
+  for (int64_t p = 0; p < planes; p++) {
+    const char *src = f->memory + (at + p * stride_of(f, last - 1)) * (int64_t)f->size;
+    char *dst = to + (size_t)(p * inner) * f->size;
+    cpuk_copy_args c = {dst, src, planes * inner, 1, stride_of(f, i), stride, (size_t)n, (size_t)inner, f->size};
+    if (planes == 1 && stride == 1 && c.src_rs == inner) memcpy(dst, src, (size_t)(n * inner) * f->size);
+    else f->v->k->lanes->copy2d(&c);
+  }
+}
+
+/* As many elements of the next `left` as the last two or three digits have on the image from here on; how many. */
+static int64_t take_box(unfold *f, int first, int last, int64_t left, char *to) {
+  for (int i = last - 2; i < last; i++) {
+    int64_t inner = f->u.extent[last] * (i == last - 2 ? f->u.extent[last - 1] : 1);
+    if (i < first || f->digit[last] || (i == last - 2 && f->digit[last - 1]) || left < inner) continue;
+    int64_t n = i == first ? left / inner : min64(f->u.extent[i] - f->digit[i], left / inner);
+    if ((n = whole_on_image(f, i, last, n)) < 2) continue;
+    copy_box(f, i, last, n, to);
+    move(f, i, n - 1);
+    for (int k = i + 1; k <= last; k++) move(f, k, f->u.extent[k] - 1);
+    advance(f, first, last);
+    return n * inner;
+  }
+  return 0;
 }
 
 /* n elements along `index`, from where the digits stand. */
@@ -100,13 +135,7 @@ static void line(unfold *f, int index, int64_t n, char *to) {
   for (int64_t done = 0, run; done < n; done += run) {
     char *dst = to + (size_t)done * f->size;
     int64_t from, end;
-    if ((run = joined(f, first, last, n - done))) {
-      copy(f, last, 0, run, dst);
-      move(f, last - 1, run / f->u.extent[last] - 1);
-      move(f, last, f->u.extent[last] - 1);
-      advance(f, first, last);
-      continue;
-    }
+    if ((run = take_box(f, first, last, n - done, dst))) continue;
     run = last == first ? n - done : min64(f->u.extent[last] - f->digit[last], n - done);
     clip(f, last, run, &from, &end);
     if (from) memset(dst, 0, (size_t)from * f->size);

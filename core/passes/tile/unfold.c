@@ -27,14 +27,28 @@ static ir_value *batch_of(kb_kernel *k, const kb_space *s) {
   return at ? at : k->zero;
 }
 
+/* The digits of w but those of one value, which move along nothing: what is next to each other in memory is then the
+ * last digit wherever a spatial axis has one place. Each index that has digits keeps one. */
+static void take_digits(tile_unfold *u, const graph_windows *w) {
+  int from = 0, to = 0;
+  for (int i = 0; i < UNFOLD_N_INDICES; i++) {
+    const int first = to;
+    for (int k = 0; k < w->n[i]; k++, from++) {
+      const bool needed = w->extent[from] != 1 || (k == w->n[i] - 1 && to == first);
+      if (!needed) continue;
+      u->extent[to] = w->extent[from];
+      memcpy(u->step[to++], w->step[from], sizeof *w->step);
+    }
+    u->n[i] = to - first;
+  }
+}
+
 tsr_status kb_unfold(kb_kernel *k, const ir_op *op, const kb_space *s, ir_value **out) {
   const kb_node *n = kb_node_of(k, op->operands[0]);
   if (!n || !n->is_mem || !n->m.arg) return ir_error(op, NULL, "the operand must lie in memory");
   const graph_windows w = graph_windows_get(op);
   tile_unfold u = {.rank = n->m.rank, .size = {s->tm, s->tn}};
-  memcpy(u.n, w.n, sizeof u.n);
-  memcpy(u.extent, w.extent, sizeof u.extent);
-  memcpy(u.step, w.step, sizeof u.step);
+  take_digits(&u, &w);
   memcpy(u.origin, w.origin, sizeof u.origin);
   ir_value *operands[] = {view_of(k, &n->m), batch_of(k, s), s->at[s->rank - 2], s->at[s->rank - 1]};
   ir_op *v =
