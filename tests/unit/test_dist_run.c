@@ -17,13 +17,6 @@ static dist_rig rig;
 static int open_rig(void **state) { return rig_open(&rig), 0; }
 static int close_rig(void **state) { return rig_close(&rig), 0; }
 
-static bool says(tsr_status st, const char *what) {
-  const bool ok = st && strstr(tsr_status_message(st), what);
-  if (!ok) printf("message: %s\nwanted: %s\n", st ? tsr_status_message(st) : "none", what);
-  tsr_status_free(st);
-  return ok;
-}
-
 /* A program: its function, its mesh, and the collectives that it is to have, "all_gather[tp] ...". */
 typedef struct program { const char *what, *mesh, *args, *body, *results, *types, *want; } program;
 
@@ -240,19 +233,19 @@ static void programs_that_make_no_sense_are_errors(void **state) {
                          "%y = \"tessera.graph.exp\"(%x) : (tensor<6x8xf32>) -> tensor<6x8xf32, {shard = [\"*\", \"*\"], partial = [\"dp\"]}>\n", "%y", "tensor<6x8xf32>", ""};
   const program both = {"", "", "%x: tensor<6x8xf32, {shard = [\"dp\", \"*\"]}>",
                         "%y = \"tessera.graph.all_reduce\"(%x) {axes = \"dp\", ranks = 2}\n", "%y", "tensor<6x8xf32>", ""};
-  assert_true(says(compile_on("dp=2", 1, &both, NULL), "are put in, not written"));
-  assert_true(says(compile_on("dp=2", 1, &whole, NULL), "nothing says how the graph's inputs lie"));
-  assert_true(says(compile_on("dp=2", 1, &whole, NULL), "tsr_graph_shard"));
+  assert_true(rig_says(compile_on("dp=2", 1, &both, NULL), "are put in, not written"));
+  assert_true(rig_says(compile_on("dp=2", 1, &whole, NULL), "nothing says how the graph's inputs lie"));
+  assert_true(rig_says(compile_on("dp=2", 1, &whole, NULL), "tsr_graph_shard"));
   assert_null(compile_on("dp=1", 1, &whole, NULL));
-  assert_true(says(compile_on("dp=2", 0, &cut, NULL), "no devices"));
-  assert_true(says(compile_on("tp=2", 1, &cut, NULL), "no axis \"dp\""));
+  assert_true(rig_says(compile_on("dp=2", 0, &cut, NULL), "no devices"));
+  assert_true(rig_says(compile_on("tp=2", 1, &cut, NULL), "no axis \"dp\""));
   const tsr_dist_options even = {.uneven = TSR_UNEVEN_REFUSE};
-  assert_true(says(compile_on("dp=4", 1, &cut, &even),
-                   "dimension 0 of 6 isn't cut evenly into 4 pieces by axis 0 \"dp\" of size 4"));
-  assert_true(says(compile_on("dp=2", 1, &partial, NULL), "can't be partial"));
-  assert_true(says(compile_on("dp=2", 1, &given, NULL), "no way to compute it makes its result lie"));
-  assert_true(says(compile_on("dp=2", 1, &cut, &(tsr_dist_options){.topology = "moon"}), "no topology \"moon\""));
-  assert_true(says(compile_on("dp=2", 1, &cut, &(tsr_dist_options){.uneven = (tsr_uneven)7}), "uneven"));
+  assert_true(rig_says(compile_on("dp=4", 1, &cut, &even),
+                       "dimension 0 of 6 isn't cut evenly into 4 pieces by axis 0 \"dp\" of size 4"));
+  assert_true(rig_says(compile_on("dp=2", 1, &partial, NULL), "can't be partial"));
+  assert_true(rig_says(compile_on("dp=2", 1, &given, NULL), "no way to compute it makes its result lie"));
+  assert_true(rig_says(compile_on("dp=2", 1, &cut, &(tsr_dist_options){.topology = "moon"}), "no topology \"moon\""));
+  assert_true(rig_says(compile_on("dp=2", 1, &cut, &(tsr_dist_options){.uneven = (tsr_uneven)7}), "uneven"));
 }
 
 /* As many ranks as the largest machine of one switch has. */
@@ -347,10 +340,10 @@ static void collectives_in_the_text_run_as_they_are(void **state) {
   tsr_dist_program_destroy(&x);
   tsr_mesh_destroy(&m);
   m = rig_mesh(&rig, "tp=2", 1);
-  assert_true(says(tsr_dist_program_compile(m, g, NULL, &x), "4 ranks, but the mesh has 2"));
+  assert_true(rig_says(tsr_dist_program_compile(m, g, NULL, &x), "4 ranks, but the mesh has 2"));
   tsr_mesh_destroy(&m);
   tsr_program *one;
-  assert_true(says(tsr_program_compile(rig.cpu[0], g, NULL, &one), "runs on a mesh"));
+  assert_true(rig_says(tsr_program_compile(rig.cpu[0], g, NULL, &one), "runs on a mesh"));
   tsr_graph_destroy(&g);
 }
 
@@ -367,8 +360,9 @@ static void shards_by_calls_are_those_of_the_text(void **state) {
   assert_null(tsr_graph_output(g, y));
   assert_null(tsr_graph_shard(g, v[0], m, &(tsr_shardspec){.partition = row, .mesh_axes = dp, .n = 1}));
   assert_null(tsr_graph_shard(g, v[1], m, &(tsr_shardspec){.partition = col, .mesh_axes = tp, .n = 1}));
-  assert_true(says(tsr_graph_shard(g, 9, m, &(tsr_shardspec){.n = 0}), "not a value"));
-  assert_true(says(tsr_graph_shard(g, v[0], m, &(tsr_shardspec){.partial = tp, .n_partial = 1}), "can't be partial"));
+  assert_true(rig_says(tsr_graph_shard(g, 9, m, &(tsr_shardspec){.n = 0}), "not a value"));
+  assert_true(
+      rig_says(tsr_graph_shard(g, v[0], m, &(tsr_shardspec){.partial = tp, .n_partial = 1}), "can't be partial"));
   assert_null(tsr_graph_print(g, &text));
   assert_non_null(strstr(text, "%x: tensor<4x6xf32, {shard = [\"dp\", \"*\"]}>"));
   assert_non_null(strstr(text, "%w: tensor<6x8xf32, {shard = [\"*\", \"tp\"]}>"));
@@ -391,11 +385,11 @@ static void tensors_of_another_mesh_are_refused(void **state) {
   for (int i = 0; i < 2; i++) assert_null(tsr_dist_program_input(p, i, &in[i]));
   assert_null(tsr_dist_program_output(p, 0, &out));
   assert_null(tsr_dist_tensor_create(m, TSR_F32, (tsr_shape){2, {6, 8}}, NULL, TSR_UNEVEN_PAD, &other));
-  assert_true(says(tsr_dist_program_run(p, (tsr_dist_tensor *[]){other, other}, &out), "input 1 lies otherwise"));
-  assert_true(says(tsr_dist_program_run(p, in, &in[0]), "output 0 lies otherwise"));
-  assert_true(says(tsr_dist_program_run(p, in, (tsr_dist_tensor *[]){NULL}), "tensor"));
+  assert_true(rig_says(tsr_dist_program_run(p, (tsr_dist_tensor *[]){other, other}, &out), "input 1 lies otherwise"));
+  assert_true(rig_says(tsr_dist_program_run(p, in, &in[0]), "output 0 lies otherwise"));
+  assert_true(rig_says(tsr_dist_program_run(p, in, (tsr_dist_tensor *[]){NULL}), "tensor"));
   char *text;
-  assert_true(says(tsr_dist_program_profile(p, &text), "hasn't run"));
+  assert_true(rig_says(tsr_dist_program_profile(p, &text), "hasn't run"));
   assert_null(tsr_dist_program_run(p, in, &out));
   tsr_dist_tensor_destroy(&other), tsr_dist_tensor_destroy(&out);
   for (int i = 0; i < 2; i++) tsr_dist_tensor_destroy(&in[i]);
@@ -445,7 +439,7 @@ static void search_keeps_what_is_given_and_tells_what_does_not_fit(void **state)
   const program large = {
       "", "", "%x: tensor<1000000x1000000xf32>", UN("y", "exp", "x"), "%y", "tensor<1000000x1000000xf32>", ""};
   g = graph_of(&large);
-  assert_true(says(tsr_graph_autoshard(g, m, NULL, NULL), "inputs need at least"));
+  assert_true(rig_says(tsr_graph_autoshard(g, m, NULL, NULL), "inputs need at least"));
   tsr_graph_destroy(&g);
   tsr_mesh_destroy(&m);
 }
