@@ -1,5 +1,5 @@
-/* The public interface on the CPU: schedules by hand, captures, imported memory, numerics policies, threads, failing
- * allocations. */
+/* The public interface on the CPU: schedules by hand, captures, imported memory, numerics policies, threads, wrong
+ * use. Failing allocations are in test_runtime_alloc.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -422,44 +422,6 @@ static void one_context_serves_several_threads(void **state) {
   close_rig(&r);
 }
 
-/* ---- failing allocations --------------------------------------------------------------------------------------- */
-
-/* Everything from the context to a result; whatever fails is a status, and nothing stays behind. */
-static tsr_code whole_life(counting *c) {
-  static const char text[] =
-      "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<5x7xf32>, %B: tensor<7x3xf32>):\n"
-      "%0 = \"tessera.graph.matmul\"(%A, %B)\n%1 = \"tessera.graph.gelu\"(%0)\n%2 = \"tessera.graph.softmax\"(%1)\n"
-      "\"tessera.graph.return\"(%2)\n}) {sym_name = \"main\"} : () -> ()\n";
-  tsr_allocator al = {count_alloc, count_free, c};
-  tsr_context_desc d = {.allocator = &al, .cache_dir = ""};
-  tsr_context *ctx = NULL;
-  tsr_device *dev = NULL;
-  tsr_program *p = NULL;
-  tsr_buffer *b[3] = {0};
-  char *dump = NULL;
-  tsr_status st = tsr_context_create(&d, &ctx);
-  if (!st) st = tsr_device_open(ctx, "cpu:0", &dev);
-  if (!st) st = tsr_program_parse(dev, text, sizeof text - 1, "life.mlir", NULL, &p);
-  for (int i = 0; i < 3 && !st; i++) st = tsr_buffer_create(dev, 256, TSR_MEMORY_DEVICE, &b[i]);
-  tsr_binding in[2] = {{b[0], 0}, {b[1], 0}}, out = {b[2], 0};
-  if (!st) st = tsr_program_run(p, NULL, in, &out);
-  if (!st) st = tsr_program_dump(p, TSR_LEVEL_TARGET, &dump, NULL);
-  tsr_code code = tsr_status_code(st);
-  tsr_status_free(st);
-  if (ctx) tsr_text_free(ctx, &dump);
-  for (int i = 0; i < 3; i++) tsr_buffer_destroy(&b[i]);
-  tsr_program_destroy(&p);
-  tsr_device_close(&dev);
-  tsr_context_destroy(&ctx);
-  return code;
-}
-
-static void every_failed_allocation_is_a_status(void **state) {
-  assert_true(refuse_each_allocation(whole_life, true) > 20);
-}
-
-/* ---- wrong use ------------------------------------------------------------------------------------------------- */
-
 static void wrong_use_is_one_clear_line(void **state) {
   rig r = open_rig();
   tsr_device *d;
@@ -498,7 +460,6 @@ int main(void) {
       cmocka_unit_test(deterministic_bits_do_not_depend_on_threads),
       cmocka_unit_test(two_contexts_on_two_threads_do_not_disturb_each_other),
       cmocka_unit_test(one_context_serves_several_threads),
-      cmocka_unit_test(every_failed_allocation_is_a_status),
       cmocka_unit_test(wrong_use_is_one_clear_line),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
