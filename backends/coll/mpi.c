@@ -147,24 +147,26 @@ static const char *link_path(const coll_link *c, int32_t peer) {
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
+/* Is the message still under way? `cancel`: a receive that is given up first. */
+static bool is_open(mpi_link *l, int *request, bool cancel) {
+  char why[MPI_WHY];
+  if (*request < 0) return false;
+  if (cancel) l->mpi->cancel(l->shared->comm, *request);
+  if (mpi_test(l, *request, NULL, why)) *request = -1;
+  return *request >= 0;
+}
+
 /* Receives that stand open are given up, and every message is waited for, a second at most. */
 static bool settle(mpi_link *l) {
   int64_t until = clock_ns() + 1000000000;
-  char why[MPI_WHY];
   bool open = true;
   if (!l->shared) return false;
-  if (l->stop_request >= 0) l->mpi->cancel(l->shared->comm, l->stop_request);
-  for (int32_t r = 0; l->pipes && r < l->base.n_ranks; r++)
-    for (int i = 0; l->pipes[r].in && i < MPI_PIECES; i++)
-      if (l->pipes[r].receives[i] >= 0) l->mpi->cancel(l->shared->comm, l->pipes[r].receives[i]);
-  while (open && clock_ns() < until) {
-    open = l->stop_request >= 0 && !mpi_test(l, l->stop_request, NULL, why);
-    if (!open) l->stop_request = -1;
+  for (bool first = true; open && clock_ns() < until; first = false) {
+    open = is_open(l, &l->stop_request, first);
     for (int32_t r = 0; l->pipes && r < l->base.n_ranks; r++)
-      for (int i = 0; l->pipes[r].in && i < 2 * MPI_PIECES; i++) {
-        int *q = i < MPI_PIECES ? &l->pipes[r].sends[i] : &l->pipes[r].receives[i - MPI_PIECES];
-        if (*q >= 0 && mpi_test(l, *q, NULL, why)) *q = -1;
-        open |= *q >= 0;
+      for (int i = 0; l->pipes[r].in && i < MPI_PIECES; i++) {
+        open |= is_open(l, &l->pipes[r].sends[i], false);
+        open |= is_open(l, &l->pipes[r].receives[i], first);
       }
     if (open) sched_yield();
   }

@@ -319,6 +319,8 @@ static uint32_t used_version(const be_instance *in, VkPhysicalDevice p, const ts
   return minor < in->minor ? minor : in->minor;
 }
 
+_Static_assert(EMIT_SPIRV_MAX_BINDINGS <= 32, "VK_KHR_push_descriptor is for at least 32 of them");
+
 tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import *import, vk_features *f, vk_limits *l,
                     be_device_info *info) {
   const be_env *env = in->env;
@@ -344,7 +346,7 @@ tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import
   summarise(&have, f);
   f->memory_fd = has(&ext, "VK_KHR_external_memory_fd"), f->semaphore_fd = has(&ext, "VK_KHR_external_semaphore_fd");
   f->budget = has(&ext, "VK_EXT_memory_budget");
-  f->push_descriptor = !f->bda && has(&ext, "VK_KHR_push_descriptor"); /* of at least 32, and there are 28 bindings */
+  f->push_descriptor = !f->bda && has(&ext, "VK_KHR_push_descriptor");
   read_properties(in, p, &ext, minor, f, &q);
   al_free(env->al, ext.props, n * sizeof *ext.props + 1, 16);
   vk_did(&in->probe, &id, "properties", "ok");

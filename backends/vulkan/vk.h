@@ -18,6 +18,7 @@
 #include "core/base/knob.h"
 #include "core/base/str.h"
 #include "core/device/backend.h"
+#include "core/emit/spirv/call.h"
 #include "tessera/vulkan.h"
 
 enum { VK_MAX_DEVICES = 16, VK_STAGING_BYTES = 8 << 20, VK_PUSH_BYTES = 128 };
@@ -252,9 +253,9 @@ typedef struct vk_bound {
   VkPipeline pipeline;
   VkDescriptorSet set;
   uint32_t n_pushed;
-  uint8_t binding[28]; /* of pushed[i] */
-  VkDescriptorBufferInfo pushed[28];
-  uint32_t start[28]; /* first byte of each argument in what is bound */
+  uint8_t binding[EMIT_SPIRV_MAX_BINDINGS]; /* of pushed[i] */
+  VkDescriptorBufferInfo pushed[EMIT_SPIRV_MAX_BINDINGS];
+  uint32_t start[EMIT_SPIRV_MAX_BINDINGS]; /* first byte of each argument in what is bound */
 } vk_bound;
 tsr_status vk_bind_buffers(be_device *d, vk_sets *s, const be_launch *l, const be_range *bindings, vk_bound *out);
 void vk_record_bound(be_device *d, VkCommandBuffer cmd, const vk_bound *b);

@@ -5,20 +5,12 @@
 
 #define BENCH "bench matmul --shape 48x40x56 --device cpu:0 --policy deterministic --milliseconds 1 "
 
-static void expect(cli *c, const char *says) {
-  c->n++;
-  if (strstr(c->said, says)) return;
-  c->wrong++;
-  printf("expected %s in:\n%s\n", says, c->said);
-}
+static void expect(cli *c, const char *says) { cli_check(c, strstr(c->said, says) != NULL, says); }
 
 /* The error of the line that was printed last. */
 static double error_of(cli *c, const char *args) {
-  int rc = cli_run(c, args);
-  const char *at = strstr(c->said, "\"error\": ");
-  c->n++;
-  if (rc || !at) printf("%s: exit status %d\n%s\n", args, rc, c->said), c->wrong++;
-  return at ? strtod(at + 9, NULL) : -1;
+  cli_expect(c, args, 0, "\"error\": ");
+  return cli_number(c, "error");
 }
 
 int main(void) {
@@ -42,28 +34,21 @@ int main(void) {
   expect(&c, "}}, \"baseline\": null");
   double other = error_of(&c, BENCH "--json --seed 7");
   expect(&c, "\"seed\": 7,");
-  c.n++;
-  if (first != again || first == other) printf("errors of seeds 0, 0, 7: %g %g %g\n", first, again, other), c.wrong++;
+  cli_check(&c, first == again && first != other, "errors of seeds 0, 0, 7: two equal, one other");
 
   /* What a switch of TSR_DISABLE is worth, timed beside. */
   error_of(&c,
            "bench matmul_bias_gelu --shape 32x32x32 --device cpu:0 --milliseconds 1 --json --without fusion,tiling");
   const char *share = strstr(c.said, "\"without\": {\"fusion\": "),
              *second = share ? strstr(share, ", \"tiling\": ") : NULL;
-  c.n++;
-  if (!second || !(strtod(share + 22, NULL) > 0) || !(strtod(second + 12, NULL) > 0))
-    printf("no shares of fusion and tiling in %s\n", c.said), c.wrong++;
+  cli_check(&c, second && strtod(share + 22, NULL) > 0 && strtod(second + 12, NULL) > 0, "shares of fusion and tiling");
   cli_refused(&c, "a word that is no switch", "bench add --shape 8x8 --device cpu:0 --without speed",
               "no switch is called \"speed\"");
   cli_refused(&c, "too many", "bench add --shape 8x8 --device cpu:0 --without a,b,c,d,e,f,g,h,i", "at most 8 switches");
 
-  c.n++;
-  if (cli_run(&c, BENCH)) c.wrong++;
-  expect(&c, "threads 1, kernels portable");
+  cli_expect(&c, BENCH, 0, "threads 1, kernels portable");
   expect(&c, "seed 0, timed for 1 ms or 7 runs a case; TSR_CACHE_DIR=");
-  char command[160];
-  snprintf(command, sizeof command, "grep -q 'threads 1, kernels portable.*TSR_THREADS=1' %s/page.html", c.dir);
-  c.n++;
-  if (system(command)) printf("the page lacks the environment\n"), c.wrong++;
+  cli_check(&c, cli_shell(&c, "grep 'threads 1, kernels portable.*TSR_THREADS=1' page.html") == 0,
+            "the page lacks the environment");
   return cli_end(&c);
 }

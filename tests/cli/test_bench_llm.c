@@ -11,23 +11,16 @@
 
 static llm_file model;
 
-static void check(cli *c, bool ok, const char *what) {
-  c->n++;
-  if (ok) return;
-  c->wrong++;
-  printf("not so: %s; said:\n%s\n", what, c->said);
-}
-
 /* Objects of a run, a line each. Returns how many. */
 static int rows_of(cli *c, arena *a, const char *args, int want_rc, const json *out[8]) {
   const int rc = cli_run(c, args);
   int n = 0;
-  check(c, rc == want_rc, args);
+  cli_check(c, rc == want_rc, args);
   for (char *p = c->said, *end; n < 8 && (end = strchr(p, '\n')); p = end + 1) {
     json *j = NULL;
     if (*p != '{') continue;
     tsr_status st = json_parse(a, p, (size_t)(end - p), "row", &j);
-    check(c, !st, "a line of JSON");
+    cli_check(c, !st, "a line of JSON");
     tsr_status_free(st);
     if (j) out[n++] = j;
   }
@@ -40,12 +33,13 @@ static bool text_is(const json *row, const char *key, const char *want) {
 
 static void row_is_whole(cli *c, const json *row, const char *shape, double tokens) {
   const double us = json_num(row, "median_us", -1), per_s = json_num(row, "tokens_per_s", -1);
-  check(c, text_is(row, "op", "m.gguf") && text_is(row, "shape", shape) && text_is(row, "dtype", "f32"), shape);
-  check(c, text_is(row, "device", "cpu:0") && text_is(row, "timed_by", "host"), "device, clock");
-  check(c, json_num(row, "tokens", 0) == tokens && json_num(row, "runs", 0) >= 3, "tokens, runs");
-  check(c, us > 0 && json_num(row, "min_us", 0) <= us && fabs(per_s * us / 1e6 / tokens - 1) < 1e-4, "tokens by time");
-  check(c, json_get(row, "ok") && json_get(row, "ok")->boolean, "right");
-  check(c, json_num(row, "error", 1) < 1e-4 && json_num(row, "tolerance", 0) == 0.02, "f32 is f32 both ways");
+  cli_check(c, text_is(row, "op", "m.gguf") && text_is(row, "shape", shape) && text_is(row, "dtype", "f32"), shape);
+  cli_check(c, text_is(row, "device", "cpu:0") && text_is(row, "timed_by", "host"), "device, clock");
+  cli_check(c, json_num(row, "tokens", 0) == tokens && json_num(row, "runs", 0) >= 3, "tokens, runs");
+  cli_check(c, us > 0 && json_num(row, "min_us", 0) <= us && fabs(per_s * us / 1e6 / tokens - 1) < 1e-4,
+            "tokens by time");
+  cli_check(c, json_get(row, "ok") && json_get(row, "ok")->boolean, "right");
+  cli_check(c, json_num(row, "error", 1) < 1e-4 && json_num(row, "tolerance", 0) == 0.02, "f32 is f32 both ways");
 }
 
 /* Of products with matrices of the layers; of all weights, the embedding being the output matrix too. */
@@ -58,9 +52,10 @@ static void rates_follow_from_the_file(cli *c, const json *prompt, const json *g
   }
   const double pp = json_num(prompt, "gflops", 0) * json_num(prompt, "median_us", 0) * 1e3 / 32,
                tg = json_num(generated, "gbytes_per_s", 0) * json_num(generated, "median_us", 0) * 1e3 / 8;
-  check(c, fabs(pp / flops - 1) < 1e-4, "flops of a token of the prompt");
-  check(c, fabs(tg / bytes - 1) < 1e-4, "bytes of a token that is generated");
-  check(c, json_num(generated, "copy_gbytes_per_s", 0) > 0 && json_num(generated, "peak_fraction", 0) > 0, "the peak");
+  cli_check(c, fabs(pp / flops - 1) < 1e-4, "flops of a token of the prompt");
+  cli_check(c, fabs(tg / bytes - 1) < 1e-4, "bytes of a token that is generated");
+  cli_check(c, json_num(generated, "copy_gbytes_per_s", 0) > 0 && json_num(generated, "peak_fraction", 0) > 0,
+            "the peak");
 }
 
 static void json_has_what_models_have(cli *c) {
@@ -68,31 +63,35 @@ static void json_has_what_models_have(cli *c) {
   arena a;
   arena_init(&a, NULL);
   const int n = rows_of(c, &a, "bench m.gguf --prompt-tokens 32 --tokens 8 --seed 3 --json" SHORT, 0, rows);
-  check(c, n == 2, "two rows");
+  cli_check(c, n == 2, "two rows");
   if (n == 2) {
     row_is_whole(c, rows[0], "pp32", 32);
     row_is_whole(c, rows[1], "tg8", 8);
     rates_follow_from_the_file(c, rows[0], rows[1]);
-    check(c, json_num(rows[0], "first_result_us", 0) > json_num(rows[0], "min_us", 0), "the first result");
-    check(c, json_num(json_get(rows[0], "environment"), "seed", 0) == 3, "the environment");
+    cli_check(c, json_num(rows[0], "first_result_us", 0) > json_num(rows[0], "min_us", 0), "the first result");
+    cli_check(c, json_num(json_get(rows[0], "environment"), "seed", 0) == 3, "the environment");
   }
   const int m = rows_of(c, &a, "bench " TSR_SOURCE_DIR "/examples/mlp.onnx --shape x=2x8 --json" SHORT, 0, other);
-  check(c, m == 1, "a row of another model");
+  cli_check(c, m == 1, "a row of another model");
   for (const json *k = m ? other[0]->first : NULL; k && n; k = k->next)
-    check(c, json_get(rows[0], k->key) && json_get(rows[n - 1], k->key), k->key);
-  check(c, rows_of(c, &a, "bench m.gguf --prompt-tokens 0 --tokens 4 --json" SHORT, 0, rows) == 1 &&
-              text_is(rows[0], "shape", "tg4") && json_num(rows[0], "first_result_us", 0) > 0, "generation alone");
-  check(c, rows_of(c, &a, "bench m.gguf --prompt-tokens 40 --tokens 0 --json" SHORT, 0, rows) == 1 &&
-              text_is(rows[0], "shape", "pp40"), "the prompt alone");
+    cli_check(c, json_get(rows[0], k->key) && json_get(rows[n - 1], k->key), k->key);
+  cli_check(c,
+            rows_of(c, &a, "bench m.gguf --prompt-tokens 0 --tokens 4 --json" SHORT, 0, rows) == 1 &&
+                text_is(rows[0], "shape", "tg4") && json_num(rows[0], "first_result_us", 0) > 0,
+            "generation alone");
+  cli_check(c,
+            rows_of(c, &a, "bench m.gguf --prompt-tokens 40 --tokens 0 --json" SHORT, 0, rows) == 1 &&
+                text_is(rows[0], "shape", "pp40"),
+            "the prompt alone");
   arena_clear(&a);
 }
 
 static void table_has_the_columns_of_operations(cli *c) {
-  check(c, !cli_run(c, "bench m.gguf --prompt-tokens 16 --tokens 4" SHORT), "a table");
-  check(c, strstr(c->said, "timed for 1 ms or 3 runs a case\ndevice    op ") != NULL, "the head");
-  check(c, strstr(c->said, "\ncpu:0     m.gguf            pp16               f32 ") != NULL, "the prompt's row");
+  cli_check(c, !cli_run(c, "bench m.gguf --prompt-tokens 16 --tokens 4" SHORT), "a table");
+  cli_check(c, strstr(c->said, "timed for 1 ms or 3 runs a case\ndevice    op ") != NULL, "the head");
+  cli_check(c, strstr(c->said, "\ncpu:0     m.gguf            pp16               f32 ") != NULL, "the prompt's row");
   const char *row = strstr(c->said, "\ncpu:0     m.gguf            tg4                f32 ");
-  check(c, row && strstr(row, "  ok ") && strstr(row, " tokens/s"), "the row of generation");
+  cli_check(c, row && strstr(row, "  ok ") && strstr(row, " tokens/s"), "the row of generation");
 }
 
 /* A llama-bench of the test's own: writes down what it is told, then does as `body` says. */
@@ -101,19 +100,10 @@ static void write_peer(const cli *c, const char *body) {
   const int n = snprintf(script, sizeof script, "#!/bin/sh\necho \"$@\" >>asked.txt\n%s\n", body);
   cli_write(c, "llama-bench", script, (size_t)n);
   cli_path(c, "llama-bench", path, sizeof path);
-  check((cli *)(uintptr_t)c, !chmod(path, 0700), "a program");
+  cli_check((cli *)(uintptr_t)c, !chmod(path, 0700), "a program");
 }
 
-static bool was_asked(const cli *c, const char *what) {
-  static char text[8192];
-  char path[256];
-  cli_path(c, "asked.txt", path, sizeof path);
-  FILE *f = fopen(path, "r");
-  const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-  if (f) fclose(f);
-  text[n] = 0;
-  return strstr(text, what) != NULL;
-}
+static bool was_asked(const cli *c, const char *what) { return strstr(cli_text(c, "asked.txt"), what) != NULL; }
 
 #define AGAINST "bench m.gguf --prompt-tokens 8 --tokens 2 --against llama" SHORT
 
@@ -128,15 +118,17 @@ static void peer_is_beside(cli *c) {
   setenv("TSR_THREADS", "1", 1);
   write_peer(c, "echo '[ {\"build_commit\": \"abc\", \"build_number\": 77,'\necho '\"samples_ns\": [ 5000000 ]} ]'");
   int n = rows_of(c, &a, AGAINST "--json", 0, rows);
-  check(c, n == 2 && was_asked(c, "-m m.gguf -p 8 -n 0 -t 1 -r 1 -ngl 0 -o json\n"), "a prompt is asked for");
-  check(c, was_asked(c, "-m m.gguf -p 0 -n 2 -t 1 -r 1 -ngl 0 -o json\n"), "generation is asked for");
+  cli_check(c, n == 2 && was_asked(c, "-m m.gguf -p 8 -n 0 -t 1 -r 1 -ngl 0 -o json\n"), "a prompt is asked for");
+  cli_check(c, was_asked(c, "-m m.gguf -p 0 -n 2 -t 1 -r 1 -ngl 0 -o json\n"), "generation is asked for");
   for (int i = 0; i < n; i++) {
-    check(c, text_is(rows[i], "baseline", "llama.cpp 77 (abc)") && json_num(rows[i], "baseline_median_us", 0) == 5000,
-          "its time and version");
-    check(c, fabs(json_num(rows[i], "ratio", 0) * json_num(rows[i], "median_us", 0) / 5000 - 1) < 1e-3, "the ratio");
+    cli_check(c,
+              text_is(rows[i], "baseline", "llama.cpp 77 (abc)") && json_num(rows[i], "baseline_median_us", 0) == 5000,
+              "its time and version");
+    cli_check(c, fabs(json_num(rows[i], "ratio", 0) * json_num(rows[i], "median_us", 0) / 5000 - 1) < 1e-3,
+              "the ratio");
   }
-  check(c, !cli_run(c, AGAINST) && strstr(c->said, "  first result ") && strstr(c->said, "llama.cpp 77 (abc) "),
-        "the peer in the table");
+  cli_check(c, !cli_run(c, AGAINST) && strstr(c->said, "  first result ") && strstr(c->said, "llama.cpp 77 (abc) "),
+            "the peer in the table");
   static const char *const bad[][2] = {{"exit 3", "llama-bench ends with status 3"},
                                        {"echo '[]'", "llama-bench gives no time of a run"},
                                        {"echo '[{\"samples_ns\": 3}]'", "llama-bench gives no time of a run"},
@@ -144,11 +136,11 @@ static void peer_is_beside(cli *c) {
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     write_peer(c, bad[i][0]);
     n = rows_of(c, &a, AGAINST "--json", 0, rows);
-    check(c, n == 2 && strstr(json_str(rows[0], "why", ""), bad[i][1]), bad[i][1]);
-    check(c, n == 2 && text_is(rows[0], "baseline", "llama.cpp") && json_num(rows[0], "ratio", -1) < 0, "no ratio");
+    cli_check(c, n == 2 && strstr(json_str(rows[0], "why", ""), bad[i][1]), bad[i][1]);
+    cli_check(c, n == 2 && text_is(rows[0], "baseline", "llama.cpp") && json_num(rows[0], "ratio", -1) < 0, "no ratio");
   }
   setenv("PATH", "/nowhere", 1);
-  check(c, !cli_run(c, AGAINST) && strstr(c->said, "llama.cpp: no llama-bench in PATH\n"), "no peer");
+  cli_check(c, !cli_run(c, AGAINST) && strstr(c->said, "llama.cpp: no llama-bench in PATH\n"), "no peer");
   setenv("PATH", old, 1);
   unsetenv("TSR_THREADS");
   arena_clear(&a);
@@ -164,17 +156,17 @@ static void each_device_has_rows(cli *c) {
     printf("no Vulkan device: its rows were not looked at\n");
     return;
   }
-  check(c, strstr(c->said, "\nvulkan:0  m.gguf            tg2 ") != NULL, "rows on Vulkan");
+  cli_check(c, strstr(c->said, "\nvulkan:0  m.gguf            tg2 ") != NULL, "rows on Vulkan");
   setenv("TSR_VK_FAULT", "lost:2", 1);
   const int n = rows_of(c, &a, all, 3, rows);
   unsetenv("TSR_VK_FAULT");
-  check(c, n >= 4 && n % 2 == 0, "two rows for each device");
+  cli_check(c, n >= 4 && n % 2 == 0, "two rows for each device");
   bool failed = false, measured = false;
   for (int i = 0; i < n; i++) {
     failed |= text_is(rows[i], "device", "vulkan:0") && json_get(rows[i], "failed");
     measured |= text_is(rows[i], "device", "cpu:0") && json_num(rows[i], "median_us", 0) > 0;
   }
-  check(c, failed && measured, "a lost device beside one that works");
+  cli_check(c, failed && measured, "a lost device beside one that works");
   arena_clear(&a);
 }
 
@@ -184,7 +176,8 @@ static void what_is_wrong_is_one_line(cli *c) {
   cli_refused(c, "text", "bench text.gguf" SHORT, "not a safetensors, .npz or GGUF file");
   cli_refused(c, "a tensor missing", "bench no_norm.gguf" SHORT, "no tensor \"output_norm.weight\"");
   cli_refused(c, "a long prompt", "bench m.gguf" SHORT, "a text of 512 tokens; the model's context is 256");
-  check(c, cli_run(c, "bench m.gguf --device cpu:9") == 3 && cli_one_line(c) && strstr(c->said, "cpu:9"), "no device");
+  cli_check(c, cli_run(c, "bench m.gguf --device cpu:9") == 3 && cli_one_line(c) && strstr(c->said, "cpu:9"),
+            "no device");
   cli_refused(c, "nothing to do", "bench m.gguf --prompt-tokens 0 --tokens 0", "nothing is left");
   cli_refused(c, "a length", "bench m.gguf --tokens -3", "--prompt-tokens and --tokens are 0 to 1048576");
   cli_refused(c, "a length", "bench m.gguf --prompt-tokens 2000000", "--prompt-tokens and --tokens are 0 to 1048576");

@@ -7,19 +7,6 @@
 
 #define FAKE(name) TSR_BINARY_DIR "/tests/libfake" name ".so"
 
-static int count(const char *in, const char *what) {
-  int n = 0;
-  for (const char *p = in; (p = strstr(p, what)); p += strlen(what)) n++;
-  return n;
-}
-
-static void check(cli *c, bool good, const char *what) {
-  c->n++;
-  if (good) return;
-  c->wrong++;
-  printf("%s:\n%s\n", what, c->said);
-}
-
 /* Products of every type: some device lacks some of them, and each leaves its row. */
 static void each_type_leaves_a_row(cli *c, const char *device) {
   char args[160], row[32];
@@ -27,9 +14,9 @@ static void each_type_leaves_a_row(cli *c, const char *device) {
            "bench matmul --shape 8x8x8 --dtype f32,f64,i8,u8,i16,i32,i64,fp8_e4m3 --device %s --milliseconds 1",
            device);
   snprintf(row, sizeof row, "\n%s ", device);
-  int rc = cli_run(c, args), none = count(c->said, "unsupported: ");
-  check(c, count(c->said, row) == 8, args);
-  check(c, rc == (count(c->said, "WRONG") ? 1 : none ? 4 : 0), args);
+  int rc = cli_run(c, args), none = cli_count(c, "unsupported: ");
+  cli_check(c, cli_count(c, row) == 8, args);
+  cli_check(c, rc == (cli_count(c, "WRONG") ? 1 : none ? 4 : 0), args);
 }
 
 /* Powers of random numbers are partly NaN, in the reference too: that isn't an error. */
@@ -37,12 +24,7 @@ static void pow_is_right(cli *c, const char *device) {
   char args[128];
   snprintf(args, sizeof args, "bench pow --shape 64x64 --dtype f32,f16 --device %s --milliseconds 1", device);
   int rc = cli_run(c, args);
-  check(c, rc == 0 && count(c->said, " ok") == 2 && !strstr(c->said, "WRONG"), args);
-}
-
-static double number_of(const cli *c, const char *key) {
-  const char *at = strstr(c->said, key);
-  return at ? strtod(at + strlen(key), NULL) : NAN;
+  cli_check(c, rc == 0 && cli_count(c, " ok") == 2 && !strstr(c->said, "WRONG"), args);
 }
 
 /* Rates are work by time, and the work is what the op's row says: operands by their number, results by their type. */
@@ -60,9 +42,9 @@ static void rates_count_what_the_row_says(cli *c) {
     snprintf(args, sizeof args, "bench %s --shape %s --dtype %s --device cpu:0 --milliseconds 1 --json", cases[i].op,
              cases[i].shape, cases[i].dtype);
     cli_run(c, args);
-    double us = number_of(c, "\"median_us\": "), flops = number_of(c, "\"gflops\": ") * us * 1e3,
-           bytes = number_of(c, "\"gbytes_per_s\": ") * us * 1e3;
-    check(c, fabs(flops / cases[i].flops - 1) < 1e-4 && fabs(bytes / cases[i].bytes - 1) < 1e-4, args);
+    double us = cli_number(c, "median_us"), flops = cli_number(c, "gflops") * us * 1e3,
+           bytes = cli_number(c, "gbytes_per_s") * us * 1e3;
+    cli_check(c, fabs(flops / cases[i].flops - 1) < 1e-4 && fabs(bytes / cases[i].bytes - 1) < 1e-4, args);
   }
 }
 
@@ -81,15 +63,15 @@ static void what_is_above_a_peak_is_marked(cli *c) {
       if (digits == p) continue;
       const long percent = strtol(digits, NULL, 10);
       seen++;
-      if (percent != 100) check(c, (p[1] == '*') == (percent > 100), args);
+      if (percent != 100) cli_check(c, (p[1] == '*') == (percent > 100), args);
     }
     snprintf(args, sizeof args, "bench %s --dtype f32 --device cpu:0 --milliseconds 1 --json", ops[i]);
     cli_run(c, args);
-    const double share = number_of(c, "\"gflops\": ") / number_of(c, "\"peak_gflops\": ");
+    const double share = cli_number(c, "gflops") / cli_number(c, "peak_gflops");
     if (fabs(share - 1) > 1e-4)
-      check(c, !strstr(c->said, share > 1 ? "above_peak\": false" : "above_peak\": true"), args);
+      cli_check(c, !strstr(c->said, share > 1 ? "above_peak\": false" : "above_peak\": true"), args);
   }
-  check(c, seen >= 2 * 4, "the table has no percentages");
+  cli_check(c, seen >= 2 * 4, "the table has no percentages");
 }
 
 /* Lines of the page, which the last run wrote, that begin a row and hold all three. */
@@ -106,24 +88,16 @@ static int page_rows(const cli *c, const char *device, const char *dtype, const 
   return n;
 }
 
-static bool page_says(const cli *c, const char *what) {
-  char path[256], line[4096];
-  bool yes = false;
-  cli_path(c, "p.html", path, sizeof path);
-  FILE *f = fopen(path, "r");
-  while (f && fgets(line, sizeof line, f)) yes |= strstr(line, what) != NULL;
-  if (f) fclose(f);
-  return yes;
-}
+static bool page_says(const cli *c, const char *what) { return strstr(cli_text(c, "p.html"), what) != NULL; }
 
 static void unsupported_case_is_on_the_page(cli *c) {
   setenv("TSR_VK_HIDE", "f64", 1);
   int rc = cli_run(c, "bench pow --shape 8x8 --dtype f64,f32 --device vulkan:0 --milliseconds 1 --html p.html --json");
-  check(c, rc == 4 && count(c->said, "\"unsupported\": \"") == 1, "pow of f64 on Vulkan: exit status, JSON");
-  check(c, page_rows(c, "vulkan:0", "f64", ">unsupported<") == 1, "an unsupported case is not on the page");
-  check(c, page_rows(c, "vulkan:0", "f64", "the device has no shaderFloat64") == 1, "the page doesn't say why");
-  check(c, page_rows(c, "vulkan:0", "f32", ">right ") == 1, "the supported case is not on the page");
-  check(c, page_says(c, "1 results, 0 wrong, 0 not checked, 1 cases unsupported<"), "the page doesn't count it");
+  cli_check(c, rc == 4 && cli_count(c, "\"unsupported\": \"") == 1, "pow of f64 on Vulkan: exit status, JSON");
+  cli_check(c, page_rows(c, "vulkan:0", "f64", ">unsupported<") == 1, "an unsupported case is not on the page");
+  cli_check(c, page_rows(c, "vulkan:0", "f64", "the device has no shaderFloat64") == 1, "the page doesn't say why");
+  cli_check(c, page_rows(c, "vulkan:0", "f32", ">right ") == 1, "the supported case is not on the page");
+  cli_check(c, page_says(c, "1 results, 0 wrong, 0 not checked, 1 cases unsupported<"), "the page doesn't count it");
   unsetenv("TSR_VK_HIDE");
 }
 
@@ -136,11 +110,12 @@ static void lost_device_leaves_its_rows(cli *c, const char *fault, const char *d
            device);
   int rc = cli_run(c, args), failed = page_rows(c, "vulkan:0", "f32", ">failed<");
   unsetenv("TSR_VK_FAULT");
-  check(c, rc == 3, "the exit status of a lost device");
-  check(c, failed >= 1 && failed + page_rows(c, "vulkan:0", "f32", ">right ") == 3, "its cases are not on the page");
-  check(c, page_rows(c, "cuda:0", "f32", "") == later, "the page ends before the later devices");
-  check(c, count(c->said, "\"failed\": \"") == failed, "JSON and page differ");
-  check(c, page_says(c, " cases failed<"), "the page doesn't count them");
+  cli_check(c, rc == 3, "the exit status of a lost device");
+  cli_check(c, failed >= 1 && failed + page_rows(c, "vulkan:0", "f32", ">right ") == 3,
+            "its cases are not on the page");
+  cli_check(c, page_rows(c, "cuda:0", "f32", "") == later, "the page ends before the later devices");
+  cli_check(c, cli_count(c, "\"failed\": \"") == failed, "JSON and page differ");
+  cli_check(c, page_says(c, " cases failed<"), "the page doesn't count them");
 }
 
 int main(void) {
@@ -155,8 +130,8 @@ int main(void) {
     each_type_leaves_a_row(&c, "vulkan:0");
     pow_is_right(&c, "vulkan:0");
     cli_run(&c, "bench matmul --shape 128x128x128 --device vulkan:0 --milliseconds 1 --json");
-    check(&c, strstr(c.said, "\"peak_gflops\": ") && !strstr(c.said, "\"peak_gflops\": null"),
-          "a GPU has no arithmetic peak");
+    cli_check(&c, strstr(c.said, "\"peak_gflops\": ") && !strstr(c.said, "\"peak_gflops\": null"),
+              "a GPU has no arithmetic peak");
     unsupported_case_is_on_the_page(&c);
     lost_device_leaves_its_rows(&c, "lost:12", "vulkan:0", 0);
   } else printf("no Vulkan device: its rows were not looked at\n");
@@ -164,13 +139,13 @@ int main(void) {
   setenv("TSR_NVRTC", FAKE("cuda"), 1);
   setenv("TSR_VK_FAULT", "lost:1", 1);
   int rc = cli_run(&c, "bench add --shape 8x8 --milliseconds 1 --json");
-  check(&c, rc == (vulkan ? 3 : 1) && strstr(c.said, "\"device\": \"cuda:0\""),
-        "a failed case ends the run before the later devices");
-  check(&c, !vulkan || strstr(c.said, "\"failed\": \""), "a failed case leaves no row");
+  cli_check(&c, rc == (vulkan ? 3 : 1) && strstr(c.said, "\"device\": \"cuda:0\""),
+            "a failed case ends the run before the later devices");
+  cli_check(&c, !vulkan || strstr(c.said, "\"failed\": \""), "a failed case leaves no row");
   if (vulkan) lost_device_leaves_its_rows(&c, "lost:1", "all", 3);
   unsetenv("TSR_VK_FAULT");
   rc = cli_run(&c, "bench add --shape 8x8,9x9 --device cuda:0 --milliseconds 1 --html p.html");
-  check(&c, rc == 1 && page_rows(&c, "cuda:0", "f32", ">WRONG ") == 2,
-        "a wrong result is on the page, and in the exit status");
+  cli_check(&c, rc == 1 && page_rows(&c, "cuda:0", "f32", ">WRONG ") == 2,
+            "a wrong result is on the page, and in the exit status");
   return cli_end(&c);
 }

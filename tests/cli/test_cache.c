@@ -2,14 +2,6 @@
  * the words that a user reads. */
 #include "tests/cli/cli_run.h"
 
-static void expect(cli *c, const char *args, int want, const char *says) {
-  int rc = cli_run(c, args);
-  c->n++;
-  if (rc == want && strstr(c->said, says)) return;
-  c->wrong++;
-  printf("%s: exit status %d, expected %d and \"%s\", got:\n%s\n", args, rc, want, says, c->said);
-}
-
 static const char newer[] = "SQLite format 3"; /* of a header that says more is made below */
 
 /* The default cache as a library of a later schema leaves it: only user_version (bytes 60 to 63 of the header) differs.
@@ -65,8 +57,8 @@ static const struct { const char *args; int rc; const char *says; } absent[] = {
 static void expect_none(cli *c, const char *args, int want, const char *says) {
   static const char *const made[] = {"nowhere", "nowhere.json", ".tessera"};
   char path[256];
-  expect(c, args, want, says);
-  if (*says ? !cli_one_line(c) : *c->said) printf("%s: not one line: %s\n", args, c->said), c->wrong++;
+  cli_expect(c, args, want, says);
+  cli_check(c, *says ? cli_one_line(c) : !*c->said, "one line");
   for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
     cli_path(c, made[i], path, sizeof path);
     if (access(path, F_OK) == 0) printf("%s: made %s\n", args, made[i]), c->wrong++;
@@ -83,45 +75,43 @@ int main(void) {
   cli_write(&c, "partly.json", partly, sizeof partly - 1);
   for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
     expect_none(&c, absent[i].args, absent[i].rc, absent[i].says);
-  expect(&c, "tune matmul --shape 64x64x64 --device cpu:0 --samples 2 --json", 0, "\"source\": \"search\"");
+  cli_expect(&c, "tune matmul --shape 64x64x64 --device cpu:0 --samples 2 --json", 0, "\"source\": \"search\"");
   if (!strstr(c.said, "\"stored\": true")) return cli_end(&c), 77; /* built without SQLite */
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
     cli_refused(&c, refused[i].args, refused[i].args, refused[i].says);
 
-  static const char add[] = "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<64xf32>):\n%0 = "
-                            "\"tessera.graph.exp\"(%A)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
-  cli_write(&c, "exp.mlir", add, sizeof add - 1);
-  expect(&c, "cache prewarm exp.mlir --device cpu:0", 0, "exp.mlir on cpu:0: 1 kernels, compiled in ");
-  expect(&c, "cache prewarm exp.mlir --device cpu:0 --json", 0, "\"kernels\": 1, \"compile_s\": ");
+  cli_write_unary(&c, "exp.mlir", "exp", "64");
+  cli_expect(&c, "cache prewarm exp.mlir --device cpu:0", 0, "exp.mlir on cpu:0: 1 kernels, compiled in ");
+  cli_expect(&c, "cache prewarm exp.mlir --device cpu:0 --json", 0, "\"kernels\": 1, \"compile_s\": ");
 
-  expect(&c, "cache list", 0, "1 entries, 2 trials in .tessera/cache/default.sqlite\n");
-  if (strstr(c.said, "=0")) printf("a knob that does not exist here is listed: %s\n", c.said), c.wrong++;
-  expect(&c, "cache list softmax", 0, "0 of 1 entries");
-  expect(&c, "cache list --json", 0, "{\"op\": \"matmul\"");
-  expect(&c, "cache show matmul", 0, "trials:\n");
-  expect(&c, "cache show matmul --json", 0, "\"trials\": [");
-  expect(&c, "cache show softmax", 1, "no entry matches");
-  expect(&c, "cache verify", 0, "sound: 1 entries");
-  expect(&c, "cache export whole.json", 0, "");
-  expect(&c, "cache import whole.json", 0, "0 added, 1 kept, 0 refused");
-  expect(&c, "cache import whole.json --replace --json", 0, "{\"added\": 1, \"kept\": 0, \"refused\": 0}");
-  expect(&c, "cache import partly.json", 1, "0 added, 0 kept, 2 refused");
-  expect(&c, "cache import whole.json --name second", 0, "1 added");
-  expect(&c, "cache merge .tessera/cache/second.sqlite --name third", 0, "1 added");
-  expect(&c, "cache clear --name third", 0,
-         "removed 1 entries and 2 trials from .tessera/cache/third.sqlite, 0.0 kB of compiled binaries");
-  expect(&c, "cache list --name third", 0, "0 entries, 0 trials");
+  cli_expect(&c, "cache list", 0, "1 entries, 2 trials in .tessera/cache/default.sqlite\n");
+  cli_check(&c, !strstr(c.said, "=0"), "a knob that does not exist here is listed");
+  cli_expect(&c, "cache list softmax", 0, "0 of 1 entries");
+  cli_expect(&c, "cache list --json", 0, "{\"op\": \"matmul\"");
+  cli_expect(&c, "cache show matmul", 0, "trials:\n");
+  cli_expect(&c, "cache show matmul --json", 0, "\"trials\": [");
+  cli_expect(&c, "cache show softmax", 1, "no entry matches");
+  cli_expect(&c, "cache verify", 0, "sound: 1 entries");
+  cli_expect(&c, "cache export whole.json", 0, "");
+  cli_expect(&c, "cache import whole.json", 0, "0 added, 1 kept, 0 refused");
+  cli_expect(&c, "cache import whole.json --replace --json", 0, "{\"added\": 1, \"kept\": 0, \"refused\": 0}");
+  cli_expect(&c, "cache import partly.json", 1, "0 added, 0 kept, 2 refused");
+  cli_expect(&c, "cache import whole.json --name second", 0, "1 added");
+  cli_expect(&c, "cache merge .tessera/cache/second.sqlite --name third", 0, "1 added");
+  cli_expect(&c, "cache clear --name third", 0,
+             "removed 1 entries and 2 trials from .tessera/cache/third.sqlite, 0.0 kB of compiled binaries");
+  cli_expect(&c, "cache list --name third", 0, "0 entries, 0 trials");
 
   make_newer(&c);
-  expect(&c, "cache list", 0,
-         "0 entries, 0 trials in .tessera/cache/default.v1.sqlite; a newer library's file is left alone: "
-         ".tessera/cache/default.sqlite\n");
-  expect(&c, "cache merge .tessera/cache/default.sqlite --name third", 2, "a newer library's cache");
+  cli_expect(&c, "cache list", 0,
+             "0 entries, 0 trials in .tessera/cache/default.v1.sqlite; a newer library's file is left alone: "
+             ".tessera/cache/default.sqlite\n");
+  cli_expect(&c, "cache merge .tessera/cache/default.sqlite --name third", 2, "a newer library's cache");
   cli_write(&c, ".tessera/cache/second.sqlite", junk, sizeof junk - 1);
-  expect(&c, "cache verify --name second", 1,
-         "DAMAGED: 0 entries, 0 damaged entries, 0 damaged trials, file damaged: .tessera/cache/second.sqlite; a "
-         "damaged or foreign file was set aside: .tessera/cache/second.sqlite.bad\n");
-  expect(&c, "cache verify --name second", 0, "sound: 0 entries");
-  expect(&c, "cache verify --dir junk", 1, "UNREADABLE");
+  cli_expect(&c, "cache verify --name second", 1,
+             "DAMAGED: 0 entries, 0 damaged entries, 0 damaged trials, file damaged: .tessera/cache/second.sqlite; a "
+             "damaged or foreign file was set aside: .tessera/cache/second.sqlite.bad\n");
+  cli_expect(&c, "cache verify --name second", 0, "sound: 0 entries");
+  cli_expect(&c, "cache verify --dir junk", 1, "UNREADABLE");
   return cli_end(&c);
 }

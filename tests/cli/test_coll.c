@@ -51,21 +51,6 @@ static const struct {
     {"bench coll --device cpu:0", "unknown option --device"},
 };
 
-static void expect(cli *c, const char *args, int want, const char *says) {
-  int rc = cli_run(c, args);
-  c->n++;
-  if (rc == want && strstr(c->said, says)) return;
-  c->wrong++;
-  printf("%s: exit status %d, expected %d and \"%s\", got:\n%s\n", args, rc, want, says, c->said);
-}
-
-static double number(const cli *c, const char *key) {
-  char quoted[64];
-  snprintf(quoted, sizeof quoted, "\"%s\": ", key);
-  const char *at = strstr(c->said, quoted);
-  return at ? strtod(at + strlen(quoted), NULL) : -1;
-}
-
 /* Published rows that the constants were not fitted to. */
 static void check_table(cli *c) {
   static const struct {
@@ -76,21 +61,12 @@ static void check_table(cli *c) {
   for (int i = 0; i < 3; i++) {
     char args[200];
     snprintf(args, sizeof args, PLAN "nvl72 --ranks 72 --bytes %s --json", row[i].bytes);
-    expect(c, args, 0, "\"algorithm\": \"");
-    double e = number(c, "time_us") / row[i].us - 1;
+    cli_expect(c, args, 0, "\"algorithm\": \"");
+    double e = cli_number(c, "time_us") / row[i].us - 1;
     sum += e < 0 ? -e : e;
     if (e > 0.1 || e < -0.1) c->wrong++, printf("%s: %+.1f %%\n", row[i].bytes, 100 * e);
   }
   if (sum / 3 > 0.05) c->wrong++, printf("mean error %.1f %%\n", 100 * sum / 3);
-}
-
-static void check_keys(cli *c, const char *args, const char *const *keys) {
-  expect(c, args, 0, "{");
-  for (; *keys; keys++) {
-    char quoted[64];
-    snprintf(quoted, sizeof quoted, "\"%s\":", *keys);
-    if (!strstr(c->said, quoted)) c->wrong++, printf("%s: no key %s in %s\n", args, quoted, c->said);
-  }
 }
 
 /* Under mpirun rank 0 prints a line for every size of every operation, over shared memory and by messages. */
@@ -99,11 +75,11 @@ static void check_mpi(cli *c, const char *const *keys) {
   const char *tessera = getenv("TESSERA");
   snprintf(program, sizeof program, "%s", tessera);
   setenv("TSR_MPI_MODULE", "/nowhere/tessera-mpi.so", 1);
-  expect(c, "bench coll --transport mpi", 3, "no MPI: /nowhere/tessera-mpi.so");
+  cli_expect(c, "bench coll --transport mpi", 3, "no MPI: /nowhere/tessera-mpi.so");
   unsetenv("TSR_MPI_MODULE");
   setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* MPI itself leaks memory */
   if (cli_run(c, "bench coll --transport mpi --op barrier --milliseconds 1") == 3) {
-    expect(c, "bench coll --transport mpi", 3, "there is no tessera-mpi.so");
+    cli_expect(c, "bench coll --transport mpi", 3, "there is no tessera-mpi.so");
     unsetenv("ASAN_OPTIONS");
     return;
   }
@@ -116,16 +92,14 @@ static void check_mpi(cli *c, const char *const *keys) {
   setenv("TESSERA", "mpirun", 1);
   for (int shared = 0; shared < 2; shared++) {
     setenv("TSR_COLL_SHARED", shared ? "1" : "0", 1);
-    check_keys(c, "--oversubscribe -n 3 $PROGRAM bench coll --transport mpi --milliseconds 1 --json", keys);
-    int lines = 0;
-    for (const char *at = c->said; (at = strstr(at, "\"ok\": true")); at++) lines++;
-    if (lines != 15 || strstr(c->said, "\"ok\": false") || !strstr(c->said, "\"ranks\": 3, \"transport\": \"mpi\""))
-      c->wrong++, printf("%d lines: %s\n", lines, c->said);
-    if (!strstr(c->said, shared ? "\"path\": \"shared memory\"" : "\"path\": \"MPI messages\""))
-      c->wrong++, printf("another path: %s\n", c->said);
+    cli_has_keys(c, "--oversubscribe -n 3 $PROGRAM bench coll --transport mpi --milliseconds 1 --json", keys);
+    cli_check(c, cli_count(c, "\"ok\": true") == 15 && !strstr(c->said, "\"ok\": false"), "15 lines, all right");
+    cli_check(c, strstr(c->said, "\"ranks\": 3, \"transport\": \"mpi\"") != NULL, "three ranks of MPI");
+    cli_check(c, strstr(c->said, shared ? "\"path\": \"shared memory\"" : "\"path\": \"MPI messages\"") != NULL,
+              "the path that was asked for");
   }
-  expect(c, "--oversubscribe -n 3 $PROGRAM bench coll --transport mpi --ranks 4", 2,
-         "--ranks 4, but there are 3 processes");
+  cli_expect(c, "--oversubscribe -n 3 $PROGRAM bench coll --transport mpi --ranks 4", 2,
+             "--ranks 4, but there are 3 processes");
   unsetenv("TSR_COLL_SHARED"), unsetenv("ASAN_OPTIONS");
   setenv("TESSERA", program, 1);
 }
@@ -135,18 +109,22 @@ static void check_table_kept(cli *c) {
   static const char kept[] = "tessera-coll 1\nlocal 3 %d memory of one process\nall_reduce 9223372036854775807 tree\n";
   char text[200];
   setenv("TSR_CACHE_DIR", "kept/cache", 1);
-  expect(c, "bench coll --ranks 3 --algorithm all --keep --milliseconds 1", 0, "kept in kept/cache/coll-local-3.txt");
-  expect(c, "bench coll --ranks 3 --milliseconds 1", 0, "ok");
+  cli_expect(c, "bench coll --ranks 3 --algorithm all --keep --milliseconds 1", 0,
+             "kept in kept/cache/coll-local-3.txt");
+  cli_expect(c, "bench coll --ranks 3 --milliseconds 1", 0, "ok");
   int n = snprintf(text, sizeof text, kept, (int)sysconf(_SC_NPROCESSORS_ONLN));
   cli_write(c, "kept/cache/coll-local-3.txt", text, (size_t)n);
-  expect(c, "bench coll --ranks 3 --op all_reduce --bytes 64 --milliseconds 1 --json", 0, "\"algorithm\": \"tree\"");
-  expect(c, "bench coll --ranks 3 --op all_reduce --bytes 64 --milliseconds 1 --json --algorithm ring", 0,
-         "\"algorithm\": \"ring\"");
-  expect(c, "bench coll --ranks 4 --op all_reduce --bytes 64 --milliseconds 1 --json", 0, "\"algorithm\": \"direct\"");
+  cli_expect(c, "bench coll --ranks 3 --op all_reduce --bytes 64 --milliseconds 1 --json", 0,
+             "\"algorithm\": \"tree\"");
+  cli_expect(c, "bench coll --ranks 3 --op all_reduce --bytes 64 --milliseconds 1 --json --algorithm ring", 0,
+             "\"algorithm\": \"ring\"");
+  cli_expect(c, "bench coll --ranks 4 --op all_reduce --bytes 64 --milliseconds 1 --json", 0,
+             "\"algorithm\": \"direct\"");
   cli_write(c, "kept/cache/coll-local-3.txt", "nonsense", 8);
-  expect(c, "bench coll --ranks 3 --op all_reduce --bytes 64 --milliseconds 1 --json", 0, "\"algorithm\": \"direct\"");
+  cli_expect(c, "bench coll --ranks 3 --op all_reduce --bytes 64 --milliseconds 1 --json", 0,
+             "\"algorithm\": \"direct\"");
   setenv("TSR_CACHE_DIR", "", 1);
-  expect(c, "bench coll --ranks 3 --algorithm all --keep --milliseconds 1", 2, "there is no cache folder");
+  cli_expect(c, "bench coll --ranks 3 --algorithm all --keep --milliseconds 1", 2, "there is no cache folder");
   unsetenv("TSR_CACHE_DIR");
 }
 
@@ -197,31 +175,31 @@ int main(void) {
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
     cli_refused(&c, refused[i].args, refused[i].args, refused[i].says);
   check_table(&c);
-  check_keys(&c, PLAN "nvl72 --ranks 72 --bytes 1000000 --json", plan_keys);
-  expect(&c, PLAN "nvl72 --ranks 72 --bytes 1000000 --json", 0, "\"extrapolated\": true");
-  expect(&c, PLAN "infiniband --ranks 16384 --bytes 1000000000", 0, "InfiniBand, 16384 ranks: latency 6 us");
-  expect(&c, PLAN "good.json --ranks 4 --bytes 1000000", 0, "10 GB/s; measured by hand");
-  expect(&c, "plan --help", 0, "halving_doubling");
+  cli_has_keys(&c, PLAN "nvl72 --ranks 72 --bytes 1000000 --json", plan_keys);
+  cli_expect(&c, PLAN "nvl72 --ranks 72 --bytes 1000000 --json", 0, "\"extrapolated\": true");
+  cli_expect(&c, PLAN "infiniband --ranks 16384 --bytes 1000000000", 0, "InfiniBand, 16384 ranks: latency 6 us");
+  cli_expect(&c, PLAN "good.json --ranks 4 --bytes 1000000", 0, "10 GB/s; measured by hand");
+  cli_expect(&c, "plan --help", 0, "halving_doubling");
   setenv("TSR_NCCL", "/nowhere/libnccl.so", 1), setenv("TSR_RCCL", "/nowhere/librccl.so", 1);
   for (int i = 0; i < 2; i++) {
     char says[100];
     snprintf(args, sizeof args, "bench coll --transport %s", transports[i]);
     snprintf(says, sizeof says, "/nowhere/lib%s.so isn't here", transports[i]);
-    expect(&c, args, 3, says);
+    cli_expect(&c, args, 3, says);
   }
-  expect(&c, "bench coll --transport ucc", 3, "ucc is not built into this tessera");
+  cli_expect(&c, "bench coll --transport ucc", 3, "ucc is not built into this tessera");
   check_table_kept(&c);
   check_mpi(&c, bench_keys);
-  check_keys(&c, "bench coll --op all_reduce --ranks 3 --bytes 4096 --milliseconds 1 --json", bench_keys);
-  expect(&c, "bench coll --ranks 16 --op broadcast --bytes 64 --milliseconds 1", 0, "oversubscribed=");
+  cli_has_keys(&c, "bench coll --op all_reduce --ranks 3 --bytes 4096 --milliseconds 1 --json", bench_keys);
+  cli_expect(&c, "bench coll --ranks 16 --op broadcast --bytes 64 --milliseconds 1", 0, "oversubscribed=");
   for (int i = 0; i < 7; i++) {
     snprintf(args, sizeof args,
              "bench coll --ranks %d --algorithm %s --bytes 1000 --milliseconds 1 --dtype bf16 --json", 3 + i,
              algorithms[i]);
-    expect(&c, args, 0, "\"ok\": true");
-    if (strstr(c.said, "\"ok\": false")) c.wrong++, printf("%s: %s\n", args, c.said);
+    cli_expect(&c, args, 0, "\"ok\": true");
+    cli_check(&c, !strstr(c.said, "\"ok\": false"), args);
   }
-  expect(&c, "bench coll --ranks 72 --op all_reduce --bytes 65536 --milliseconds 1 --json", 0, "\"ranks\": 72");
-  expect(&c, "bench coll --ranks 1 --op all_to_all --bytes 0 --milliseconds 1 --json", 0, "\"ok\": true");
+  cli_expect(&c, "bench coll --ranks 72 --op all_reduce --bytes 65536 --milliseconds 1 --json", 0, "\"ranks\": 72");
+  cli_expect(&c, "bench coll --ranks 1 --op all_to_all --bytes 0 --milliseconds 1 --json", 0, "\"ok\": true");
   return cli_end(&c);
 }

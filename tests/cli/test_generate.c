@@ -9,18 +9,11 @@ static void write_model(const cli *c, const char *name, const llm_file_options *
   llm_file_clear(&f);
 }
 
-static void expect(cli *c, bool is, const char *what) {
-  c->n++;
-  if (is) return;
-  c->wrong++;
-  printf("not so: %s; said:\n%s\n", what, c->said);
-}
-
 static const json *generated(cli *c, arena *a, const char *args) {
   json *j = NULL;
   const int rc = cli_run(c, args);
   tsr_status st = json_parse(a, c->said, strlen(c->said), "said", &j);
-  expect(c, !rc && !st, args);
+  cli_check(c, !rc && !st, args);
   tsr_status_free(st);
   return st ? NULL : j;
 }
@@ -40,20 +33,20 @@ static void json_has_what_was_promised(cli *c) {
   arena_init(&a, NULL);
   const json *j = generated(c, &a, ENDS);
   const json *tokens = json_get(j, "tokens");
-  expect(c, tokens && tokens->type == JSON_ARRAY && tokens->n == 12, "12 tokens");
-  expect(c, json_get(j, "text") && json_get(j, "text")->type == JSON_STRING, "text");
-  expect(c, json_num(j, "prompt_tokens", 0) == 5, "tokens of the prompt: the, ' ', e, n, d");
+  cli_check(c, tokens && tokens->type == JSON_ARRAY && tokens->n == 12, "12 tokens");
+  cli_check(c, json_get(j, "text") && json_get(j, "text")->type == JSON_STRING, "text");
+  cli_check(c, json_num(j, "prompt_tokens", 0) == 5, "tokens of the prompt: the, ' ', e, n, d");
   static const char *const rates[] = {"prompt_tokens_per_s", "tokens_per_s", "time_to_first_token_ms"};
-  for (int i = 0; i < 3; i++) expect(c, json_num(j, rates[i], -1) > 0, rates[i]);
+  for (int i = 0; i < 3; i++) cli_check(c, json_num(j, rates[i], -1) > 0, rates[i]);
   const json *again = generated(c, &a, ENDS " --temperature 0 --seed 5");
-  expect(c, same_tokens(j, again), "without temperature the seed changes nothing");
+  cli_check(c, same_tokens(j, again), "without temperature the seed changes nothing");
   const json *hot = generated(c, &a, ENDS " --temperature 3 --seed 5");
   const json *same = generated(c, &a, ENDS " --temperature 3 --seed 5");
   const json *other = generated(c, &a, ENDS " --temperature 3 --seed 6");
-  expect(c, same_tokens(hot, same), "one seed, the same tokens");
-  expect(c, hot && !same_tokens(hot, other), "another seed, other tokens");
+  cli_check(c, same_tokens(hot, same), "one seed, the same tokens");
+  cli_check(c, hot && !same_tokens(hot, other), "another seed, other tokens");
   const json *none = generated(c, &a, "generate m.gguf --prompt a --tokens 0 --json");
-  expect(c, none && json_get(none, "tokens")->n == 0, "no tokens");
+  cli_check(c, none && json_get(none, "tokens")->n == 0, "no tokens");
   arena_clear(&a);
 }
 
@@ -63,8 +56,8 @@ static void text_is_that_of_the_json(cli *c) {
   const json *j = generated(c, &a, "generate m.gguf --prompt abc --tokens 1 --json --temperature 9 --seed 3");
   char want[64];
   snprintf(want, sizeof want, "%s\n", json_str(j, "text", "?"));
-  expect(c, !cli_run(c, "generate m.gguf --prompt abc --tokens 1 --temperature 9 --seed 3"), "runs");
-  expect(c, strlen(want) < 2 || !strcmp(c->said, want) || (unsigned char)want[0] >= 0x80, "the same text");
+  cli_check(c, !cli_run(c, "generate m.gguf --prompt abc --tokens 1 --temperature 9 --seed 3"), "runs");
+  cli_check(c, strlen(want) < 2 || !strcmp(c->said, want) || (unsigned char)want[0] >= 0x80, "the same text");
   arena_clear(&a);
 }
 

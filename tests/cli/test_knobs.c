@@ -17,14 +17,6 @@ static const char *const commands[] = {"run x.mlir",
                                        "check x.mlir",
                                        "bench add --shape 4x4 --device cpu:0 --milliseconds 1"};
 
-static void expect(cli *c, const char *args, int want, const char *says) {
-  int rc = cli_run(c, args);
-  c->n++;
-  if (rc == want && strstr(c->said, says)) return;
-  c->wrong++;
-  printf("%s: exit status %d, expected %d and \"%s\", got:\n%s\n", args, rc, want, says, c->said);
-}
-
 int main(void) {
   cli c;
   if (!cli_begin(&c)) return 77;
@@ -32,32 +24,33 @@ int main(void) {
   for (size_t k = 0; k < sizeof knobs / sizeof *knobs; k++) {
     setenv(knobs[k], "banana", 1);
     cli_refused(&c, knobs[k], "run x.mlir --device cpu:0", "\"banana\"");
-    if (!strstr(c.said, knobs[k])) c.wrong++, printf("%s is not named: %s\n", knobs[k], c.said);
+    cli_check(&c, strstr(c.said, knobs[k]) != NULL, knobs[k]);
     unsetenv(knobs[k]);
   }
   setenv("TSR_DUMP", "graph,after:banana", 1);
   cli_refused(&c, "a pass that there is not", "run x.mlir --device cpu:0", "transpose_operand");
-  if (!strstr(c.said, "no pass is called \"banana\"")) c.wrong++, printf("banana is not named: %s\n", c.said);
+  cli_check(&c, strstr(c.said, "no pass is called \"banana\"") != NULL, "banana is named");
   setenv("TSR_DUMP", "after:to_schedule", 1);
-  expect(&c, "run x.mlir --device cpu:0", 0,
-         "// ---- after to_schedule ----\n\"builtin.module\"() ({\n  \"tessera.schedule.program\"");
-  if (strstr(c.said, "tessera.graph.func")) c.wrong++, printf("more than one pass: %s\n", c.said);
+  cli_expect(&c, "run x.mlir --device cpu:0", 0,
+             "// ---- after to_schedule ----\n\"builtin.module\"() ({\n  \"tessera.schedule.program\"");
+  cli_check(&c, !strstr(c.said, "tessera.graph.func"), "one pass alone");
   unsetenv("TSR_DUMP");
   setenv("TSR_MATRIX", "banana", 1);
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) cli_refused(&c, commands[i], commands[i], "coopmat2");
-  expect(&c, "knobs", 2, "TSR_MATRIX: unknown word \"banana\"");
+  cli_expect(&c, "knobs", 2, "TSR_MATRIX: unknown word \"banana\"");
   unsetenv("TSR_MATRIX");
   setenv("TSR_MATRX", "scalar", 1);
-  expect(&c, "run x.mlir --device cpu:0", 0, "warning: the environment has TSR_MATRX, which is no knob (TSR_MATRIX?)");
+  cli_expect(&c, "run x.mlir --device cpu:0", 0,
+             "warning: the environment has TSR_MATRX, which is no knob (TSR_MATRIX?)");
   unsetenv("TSR_MATRX");
   setenv("TSR_THREADS", "3", 1);
-  expect(&c, "knobs", 0, "TSR_THREADS=3   (set)");
-  expect(&c, "knobs --json", 0, "\"name\": \"TSR_BACKEND\"");
+  cli_expect(&c, "knobs", 0, "TSR_THREADS=3   (set)");
+  cli_expect(&c, "knobs --json", 0, "\"name\": \"TSR_BACKEND\"");
   unsetenv("TSR_THREADS");
   setenv("TSR_CACHE_DIR", "", 1);
-  expect(&c, "tune x.mlir --device cpu:0 --samples 1", 0,
-         "nothing was stored: the cache is off: TSR_CACHE_DIR is empty");
-  expect(&c, "cache list", 0, "0 entries: nothing is stored, off: TSR_CACHE_DIR is empty\n");
+  cli_expect(&c, "tune x.mlir --device cpu:0 --samples 1", 0,
+             "nothing was stored: the cache is off: TSR_CACHE_DIR is empty");
+  cli_expect(&c, "cache list", 0, "0 entries: nothing is stored, off: TSR_CACHE_DIR is empty\n");
   cli_refused(&c, "export of a cache that is off", "cache export", "TSR_CACHE_DIR is empty");
   cli_refused(&c, "import into a cache that is off", "cache import x.mlir", "TSR_CACHE_DIR is empty");
   char path[256];

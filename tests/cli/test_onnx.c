@@ -7,13 +7,6 @@
 #define MLP TSR_SOURCE_DIR "/examples/mlp.onnx"
 #define OPS TSR_SOURCE_DIR "/tests/fuzz/corpus/onnx/ops.onnx"
 
-static void check(cli *c, bool ok, const char *what) {
-  c->n++;
-  if (ok) return;
-  c->wrong++;
-  printf("%s:\n%s\n", what, c->said);
-}
-
 static void write_npy(const cli *c, const char *name, int rank, const int64_t *dims, const float *v, size_t n) {
   char path[256];
   npy_array x = {.dtype = TSR_F32, .shape = {.rank = rank}, .data = (void *)(uintptr_t)v, .bytes = n * sizeof *v};
@@ -34,31 +27,26 @@ static void models_run_and_are_imported(cli *c) {
   const float x[16] = {1, -2, 3, -4, 5, -6, 7, -8, .5f, .25f, 0, 1, 2, 3, 4, 5};
   npy_array a = {.data = NULL}, b = {.data = NULL};
   write_npy(c, "x.npy", 2, (int64_t[]){2, 8}, x, 16);
-  check(c, cli_run(c, "run " MLP " --input x=x.npy --output probabilities=a.npy") == 0 && read_npy(c, "a.npy", &a),
-        "run");
-  check(c, cli_run(c, "import " MLP " -o m.mlir --shape x=2x8") == 0, "import");
-  check(c, cli_run(c, "run m.mlir --input x=x.npy --output probabilities=b.npy") == 0 && read_npy(c, "b.npy", &b),
-        "run what was imported");
-  check(c, a.data && b.data && a.bytes == 32 && b.bytes == 32 && !memcmp(a.data, b.data, 32), "the same result");
+  cli_check(c, cli_run(c, "run " MLP " --input x=x.npy --output probabilities=a.npy") == 0 && read_npy(c, "a.npy", &a),
+            "run");
+  cli_check(c, cli_run(c, "import " MLP " -o m.mlir --shape x=2x8") == 0, "import");
+  cli_check(c, cli_run(c, "run m.mlir --input x=x.npy --output probabilities=b.npy") == 0 && read_npy(c, "b.npy", &b),
+            "run what was imported");
+  cli_check(c, a.data && b.data && a.bytes == 32 && b.bytes == 32 && !memcmp(a.data, b.data, 32), "the same result");
   float sum = 0;
   for (int i = 0; a.data && i < 4; i++) sum += ((float *)a.data)[i];
-  check(c, sum > 0.999f && sum < 1.001f, "probabilities");
+  cli_check(c, sum > 0.999f && sum < 1.001f, "probabilities");
   npy_free(&a);
   npy_free(&b);
-  check(c, cli_run(c, "inspect m.mlir") == 0 && strstr(c->said, "input 0 x: 2x8 f32"), "inspect what was imported");
-  char path[256], text[4096];
-  cli_path(c, "m.mlir", path, sizeof path);
-  FILE *f = fopen(path, "r");
-  const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-  if (f) fclose(f);
-  text[n] = 0;
-  check(c, strstr(text, "#tessera.file<\"/") && strstr(text, "mlp.onnx\", "), "weights stay in the file");
+  cli_check(c, cli_run(c, "inspect m.mlir") == 0 && strstr(c->said, "input 0 x: 2x8 f32"), "inspect what was imported");
+  const char *text = cli_text(c, "m.mlir");
+  cli_check(c, strstr(text, "#tessera.file<\"/") && strstr(text, "mlp.onnx\", "), "weights stay in the file");
 }
 
 static void every_op_of_a_model_runs(cli *c) {
-  check(c, cli_run(c, "run " OPS " --shape x=1x2x6x6 --output fo=y.npy --output 4=i.npy") == 0, "run");
+  cli_check(c, cli_run(c, "run " OPS " --shape x=1x2x6x6 --output fo=y.npy --output 4=i.npy") == 0, "run");
   npy_array y = {.data = NULL};
-  check(c, read_npy(c, "i.npy", &y) && y.dtype == TSR_I64 && y.bytes == 27 * 8, "places of the largest");
+  cli_check(c, read_npy(c, "i.npy", &y) && y.dtype == TSR_I64 && y.bytes == 27 * 8, "places of the largest");
   npy_free(&y);
 }
 
@@ -73,10 +61,10 @@ static void named_dimensions_are_numbers_once(cli *c) {
   const message m = model(&g);
   cli_write(c, "sum.onnx", m.p, m.n);
   write_npy(c, "x.npy", 2, (int64_t[]){4, 3}, x, 12);
-  check(c, !cli_run(c, "run sum.onnx --shape N=5") && !strcmp(c->said, "output 0: 5x3 f32\n"), "N by its name");
-  check(c, !cli_run(c, "run sum.onnx --input x=x.npy") && !strcmp(c->said, "output 0: 4x3 f32\n"), "N by a file");
-  check(c, !cli_run(c, "run sum.onnx --shape y=6x3") && !strcmp(c->said, "output 0: 6x3 f32\n"), "N by a shape");
-  check(c, !cli_run(c, "import sum.onnx --shape N=5 -o s.mlir") && !cli_run(c, "run s.mlir"), "imported");
+  cli_check(c, !cli_run(c, "run sum.onnx --shape N=5") && !strcmp(c->said, "output 0: 5x3 f32\n"), "N by its name");
+  cli_check(c, !cli_run(c, "run sum.onnx --input x=x.npy") && !strcmp(c->said, "output 0: 4x3 f32\n"), "N by a file");
+  cli_check(c, !cli_run(c, "run sum.onnx --shape y=6x3") && !strcmp(c->said, "output 0: 6x3 f32\n"), "N by a shape");
+  cli_check(c, !cli_run(c, "import sum.onnx --shape N=5 -o s.mlir") && !cli_run(c, "run s.mlir"), "imported");
   cli_refused(c, "two numbers", "run sum.onnx --input x=x.npy --shape N=5", "--shape N=5: dimension 0 of input x is 4");
   cli_refused(c, "no number", "run sum.onnx --shape N=2x3", "--shape N=2x3: dimension N takes one number");
   cli_refused(c, "no such name", "run sum.onnx --shape K=2", "no input \"K\"");

@@ -34,27 +34,18 @@ static const char *const reading[] = {
     "run %s", "dump %s --level tile", "tune %s --device cpu:0", "profile %s --device cpu:0", "check %s --device cpu:0", "run x.mlir --device cpu:0 --input A=%s", "cache import %s", "cache merge %s",
 };
 
-/* The last line of what the command said on standard error, which stdout's fate leaves alone. */
+/* What the command says on standard error, which stdout's fate leaves alone. */
 static int say(cli *c, const char *args, const char *redirection) {
-  char command[1024];
-  const char *from = strstr(args, " <");
-  snprintf(command, sizeof command, "cd %s && timeout 60 \"$TESSERA\" %s %s 2>err.txt %s; rc=$?; cat err.txt; exit $rc",
-           c->dir, args, from ? "" : "</dev/null", redirection);
-  FILE *f = popen(command, "r");
-  if (!f) return -1;
-  size_t n = fread(c->said, 1, sizeof c->said - 1, f);
-  c->said[n] = 0;
-  while (fgetc(f) != EOF) {}
-  int status = pclose(f);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  char line[1024];
+  snprintf(line, sizeof line, "timeout 60 \"$TESSERA\" %s %s 2>err.txt %s; rc=$?; cat err.txt; exit $rc", args,
+           strstr(args, " <") ? "" : "</dev/null", redirection);
+  return cli_shell(c, line);
 }
 
 static void expect(cli *c, const char *args, const char *redirection, int want, const char *says) {
-  int rc = say(c, args, redirection);
-  c->n++;
-  if (rc == want && strstr(c->said, says)) return;
-  c->wrong++;
-  printf("%s %s: exit status %d, expected %d and \"%s\", got:\n%s\n", args, redirection, rc, want, says, c->said);
+  char what[1024];
+  snprintf(what, sizeof what, "%s %s", args, redirection);
+  cli_judge(c, what, say(c, args, redirection), want, says, true);
 }
 
 static void to_nowhere(cli *c) {
@@ -105,7 +96,7 @@ static void special_files(cli *c) {
     for (size_t k = 0; k < sizeof special / sizeof *special; k++) {
       snprintf(args, sizeof args, reading[i], special[k]);
       expect(c, args, ">/dev/null", 2, special[k]);
-      if (!cli_one_line(c)) printf("%s: not one line: %s\n", args, c->said), c->wrong++;
+      cli_check(c, cli_one_line(c), "one line");
     }
   /* The cache's own file, and what SQLite keeps beside it: looking says why it is off, tuning goes on without it. */
   static const char *const parts[] = {"", "-wal", "-shm", "-journal", ".lock"};
@@ -118,8 +109,7 @@ static void special_files(cli *c) {
     if (mkfifo(path, 0600)) c->wrong++;
     snprintf(args, sizeof args, "cache verify --dir c%zu", i);
     int rc = say(c, args, "");
-    c->n++;
-    if (rc != 0 && rc != 1) printf("%s: exit status %d: %s\n", args, rc, c->said), c->wrong++;
+    cli_check(c, rc == 0 || rc == 1, args);
     if (i == 0) expect(c, args, ">&2", 1, "not a regular file");
     snprintf(path, sizeof path, "TSR_CACHE_DIR=c%zu", i);
     putenv(path);
@@ -129,15 +119,10 @@ static void special_files(cli *c) {
 }
 
 int main(void) {
-  static const char text[] = "\"builtin.module\"() ({\n\"tessera.graph.func\"() ({\n^bb0(%A: tensor<2x3xf32>):\n%0 = "
-                             "\"tessera.graph.neg\"(%A)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n})\n";
   cli c;
   if (!cli_begin(&c)) return 77;
-  cli_write(&c, "x.mlir", text, sizeof text - 1);
-  static const char large[] =
-      "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<64x64xf32>):\n%0 = \"tessera.graph.neg\"(%A)\n"
-      "\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
-  cli_write(&c, "large.mlir", large, sizeof large - 1);
+  cli_write_unary(&c, "x.mlir", "neg", "2x3");
+  cli_write_unary(&c, "large.mlir", "neg", "64x64");
   if (cli_run(&c, "tune matmul --shape 32x32x32 --device cpu:0 --samples 2 --json") ||
       !strstr(c.said, "\"stored\": true"))
     return cli_end(&c), 77; /* built without SQLite */

@@ -46,23 +46,8 @@ static const struct {
     {"plan layers=3,colour=5 --mesh tp=1", "no list of its dimensions"},
 };
 
-static void expect(cli *c, const char *args, int want, const char *says) {
-  int rc = cli_run(c, args);
-  c->n++;
-  if (rc == want && strstr(c->said, says)) return;
-  c->wrong++;
-  printf("%s: exit status %d, expected %d and \"%s\", got:\n%s\n", args, rc, want, says, c->said);
-}
-
 static void check_file(cli *c, const char *name, const char *says) {
-  char path[256], text[65536];
-  cli_path(c, name, path, sizeof path);
-  FILE *f = fopen(path, "rb");
-  const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-  text[n] = 0;
-  if (f) fclose(f);
-  c->n++;
-  if (!strstr(text, says)) c->wrong++, printf("%s doesn't have %s\n", name, says);
+  cli_check(c, strstr(cli_text(c, name), says) != NULL, says);
 }
 
 int main(void) {
@@ -80,46 +65,39 @@ int main(void) {
   cli_write(&c, "bad.json", "{\"levels\": [", 12);
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
     cli_refused(&c, refused[i].args, refused[i].args, refused[i].says);
-  expect(&c, "plan program.mlir --mesh tp=4,dp=2 --topology infiniband", 0, "reduce_scatter[tp] 4096 bytes");
-  expect(&c, "plan program.mlir --mesh tp=4,dp=2 --topology lab.json", 0, "toy: 1 TFLOP/s");
-  expect(&c, "plan program.mlir --mesh tp=4,dp=2 --topology lab.json --json", 0, "{");
-  for (int i = 0; keys[i]; i++)
-    if (!strstr(c.said, keys[i])) c.wrong++, printf("no key %s in %s\n", keys[i], c.said);
-  expect(&c, "plan whole.mlir --mesh dp=8 --topology h100x8", 0, "x: dp,*");
-  expect(&c, "plan whole.mlir --mesh tp,dp --ranks 16384 --topology infiniband", 0, "16384 ranks");
-  expect(&c, "plan gpt3_175b --mesh tp=8,pp=3,dp=3 --topology nvl72 --json", 0, "{");
-  for (int i = 0; model_keys[i]; i++)
-    if (!strstr(c.said, model_keys[i])) c.wrong++, printf("no key %s in %s\n", model_keys[i], c.said);
-  expect(&c, "plan gpt3_175b --mesh tp=8,pp=4,dp=2 --microbatches 8 --topology infiniband", 0, "idle ");
-  expect(&c, "plan gpt3_175b --mesh tp=8,pp=8 --microbatches 4 --topology infiniband", 0,
-         "4 microbatches for 8 stages");
-  expect(&c, "plan gpt3_175b --search --ranks 1024 --batch 1024 --topology infiniband", 0, "ways tried");
-  expect(&c, "plan llama3_8b --mesh dp=8 --zero 3 --topology h100x8", 0, "memory of a rank: weights 2.0");
-  expect(&c, "plan layers=4,width=64,heads=4,hidden=256,vocab=256,tokens=64 --mesh tp=2,dp=2", 0, "inproc");
-  expect(&c, "plan program.mlir --mesh tp=2,dp=2,pp=2 --html page.html --trace trace.json", 0,
-         "pipeline: 1f1b, 2 stages, 4 microbatches");
+  cli_expect(&c, "plan program.mlir --mesh tp=4,dp=2 --topology infiniband", 0, "reduce_scatter[tp] 4096 bytes");
+  cli_expect(&c, "plan program.mlir --mesh tp=4,dp=2 --topology lab.json", 0, "toy: 1 TFLOP/s");
+  cli_has_keys(&c, "plan program.mlir --mesh tp=4,dp=2 --topology lab.json --json", keys);
+  cli_expect(&c, "plan whole.mlir --mesh dp=8 --topology h100x8", 0, "x: dp,*");
+  cli_expect(&c, "plan whole.mlir --mesh tp,dp --ranks 16384 --topology infiniband", 0, "16384 ranks");
+  cli_has_keys(&c, "plan gpt3_175b --mesh tp=8,pp=3,dp=3 --topology nvl72 --json", model_keys);
+  cli_expect(&c, "plan gpt3_175b --mesh tp=8,pp=4,dp=2 --microbatches 8 --topology infiniband", 0, "idle ");
+  cli_expect(&c, "plan gpt3_175b --mesh tp=8,pp=8 --microbatches 4 --topology infiniband", 0,
+             "4 microbatches for 8 stages");
+  cli_expect(&c, "plan gpt3_175b --search --ranks 1024 --batch 1024 --topology infiniband", 0, "ways tried");
+  cli_expect(&c, "plan llama3_8b --mesh dp=8 --zero 3 --topology h100x8", 0, "memory of a rank: weights 2.0");
+  cli_expect(&c, "plan layers=4,width=64,heads=4,hidden=256,vocab=256,tokens=64 --mesh tp=2,dp=2", 0, "inproc");
+  cli_expect(&c, "plan program.mlir --mesh tp=2,dp=2,pp=2 --html page.html --trace trace.json", 0,
+             "pipeline: 1f1b, 2 stages, 4 microbatches");
   check_file(&c, "page.html", "backward of microbatch 3");
   check_file(&c, "trace.json", "\"name\": \"forward of microbatch 0\", \"cat\": \"forward\"");
-  expect(&c, "plan program.mlir --mesh tp=2,dp=2 --html page.html --trace trace.json", 0, "a rank:");
+  cli_expect(&c, "plan program.mlir --mesh tp=2,dp=2 --html page.html --trace trace.json", 0, "a rank:");
   check_file(&c, "page.html", "reduce_scatter");
   check_file(&c, "trace.json", "\"cat\": \"comm\"");
   static const char rank[] =
       "\"tessera.graph.func\"() ({\n^bb0(%x: tensor<64x32xf32>):\n%y = \"tessera.graph.all_reduce\"(%x) {axes = \"dp\", "
       "ranks = 4}\n\"tessera.graph.return\"(%y) : (tensor<64x32xf32>) -> ()\n}) : () -> ()\n";
   cli_write(&c, "rank.mlir", rank, sizeof rank - 1);
-  expect(&c, "plan rank.mlir --mesh dp=4,tp=2 --topology pcie8", 0, "all_reduce[dp] 8192 bytes");
+  cli_expect(&c, "plan rank.mlir --mesh dp=4,tp=2 --topology pcie8", 0, "all_reduce[dp] 8192 bytes");
   cli_refused(&c, "other mesh", "plan rank.mlir --mesh dp=2", "4 ranks, but the mesh has 2");
-  expect(&c, "run program.mlir --mesh tp=4,dp=2", 0, "ReduceScatter[tp]");
-  expect(&c, "run program.mlir --mesh tp=2,dp=3 --device cpu:0,cpu:0 --seed 5 --explain", 0,
-         "results are the reference's");
-  expect(&c, "run whole.mlir --mesh dp=4 --search --policy deterministic", 0, "x: dp,*");
+  cli_expect(&c, "run program.mlir --mesh tp=4,dp=2", 0, "ReduceScatter[tp]");
+  cli_expect(&c, "run program.mlir --mesh tp=2,dp=3 --device cpu:0,cpu:0 --seed 5 --explain", 0,
+             "results are the reference's");
+  cli_expect(&c, "run whole.mlir --mesh dp=4 --search --policy deterministic", 0, "x: dp,*");
   cli_refused(&c, "no shards", "run whole.mlir --mesh dp=4", "nothing says how the graph's inputs lie");
   cli_refused(&c, "no mesh", "run whole.mlir --search", "are for --mesh");
   cli_refused(&c, "both", "run program.mlir --mesh tp=2,dp=2 --repeat 3", "--mesh takes --device");
   cli_refused(&c, "axis", "run program.mlir --mesh tp=2", "no axis \"dp\"");
-  expect(&c, "plan --help", 0, "--mesh tp=8,pp=3,dp=3");
-  printf("%d calls, %d wrong\n", c.n, c.wrong);
-  char remove[128];
-  snprintf(remove, sizeof remove, "rm -rf %s", c.dir);
-  return system(remove) != 0 || c.wrong != 0;
+  cli_expect(&c, "plan --help", 0, "--mesh tp=8,pp=3,dp=3");
+  return cli_end(&c);
 }

@@ -10,30 +10,10 @@
 #define BRANCHES TSR_SOURCE_DIR "/tests/fuzz/corpus/onnx/small.onnx"
 #define CPU " --device cpu:0 --steps 2 "
 
-static void check(cli *c, bool ok, const char *what) {
-  c->n++;
-  if (ok) return;
-  c->wrong++;
-  printf("not so: %s; said:\n%s\n", what, c->said);
-}
-
-/* A file of the test's folder, or an absolute path; "" where it isn't there. */
-static const char *text_of(const cli *c, const char *name) {
-  static char text[1 << 17];
-  char path[256];
-  if (*name == '/') snprintf(path, sizeof path, "%s", name);
-  else cli_path(c, name, path, sizeof path);
-  FILE *f = fopen(path, "r");
-  const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-  if (f) fclose(f);
-  text[n] = 0;
-  return text;
-}
-
 static const json *parsed(cli *c, arena *a, const char *text, const char *what) {
   json *j = NULL;
   tsr_status st = json_parse(a, text, strlen(text), what, &j);
-  check(c, !st, what);
+  cli_check(c, !st, what);
   tsr_status_free(st);
   return st ? NULL : j;
 }
@@ -41,30 +21,31 @@ static const json *parsed(cli *c, arena *a, const char *text, const char *what) 
 static void rows_are_those_of_the_program(cli *c) {
   arena a;
   arena_init(&a, NULL);
-  check(c, !cli_run(c, "profile " MLP " --shape x=2x8" CPU) && !strncmp(c->said, "MatMul[2x16x8] ", 15), "rows");
-  check(c, strstr(c->said, "\nSoftmax[2x4] ") != NULL, "the last row");
-  const json *schema = parsed(c, &a, text_of(c, TSR_SOURCE_DIR "/docs/profile.schema.json"), "the schema");
-  check(c, !cli_run(c, "profile " MLP " --shape x=2x8 --json --policy deterministic --tune off" CPU), "--json");
+  cli_check(c, !cli_run(c, "profile " MLP " --shape x=2x8" CPU) && !strncmp(c->said, "MatMul[2x16x8] ", 15), "rows");
+  cli_check(c, strstr(c->said, "\nSoftmax[2x4] ") != NULL, "the last row");
+  const json *schema = parsed(c, &a, cli_text(c, TSR_SOURCE_DIR "/docs/profile.schema.json"), "the schema");
+  cli_check(c, !cli_run(c, "profile " MLP " --shape x=2x8 --json --policy deterministic --tune off" CPU), "--json");
   const json *j = parsed(c, &a, c->said, "the JSON"), *rows = json_get(j, "rows");
-  check(c, j && json_schema_holds(schema, j, "profile"), "the JSON keeps to docs/profile.schema.json");
-  check(c, rows && rows->n == 3 && json_num(rows->first, "count", 0) == 2, "three kernels, two steps");
-  check(c, !cli_run(c, "profile " MLP " --shape x=2x8 --wide" CPU) && strstr(c->said, "fusion trace:"), "--wide");
+  cli_check(c, j && json_schema_holds(schema, j, "profile"), "the JSON keeps to docs/profile.schema.json");
+  cli_check(c, rows && rows->n == 3 && json_num(rows->first, "count", 0) == 2, "three kernels, two steps");
+  cli_check(c, !cli_run(c, "profile " MLP " --shape x=2x8 --wide" CPU) && strstr(c->said, "fusion trace:"), "--wide");
   arena_clear(&a);
 }
 
 static void trace_and_page_are_written(cli *c) {
   arena a;
   arena_init(&a, NULL);
-  check(c, !cli_run(c, "profile " MLP " --shape x=2x8 --trace t.json --html p.html" CPU), "--trace, --html");
-  const json *t = parsed(c, &a, text_of(c, "t.json"), "the trace");
-  check(c, json_get(t, "traceEvents") && json_get(t, "traceEvents")->n == 2 + 2 * 3, "two steps of three launches");
+  cli_check(c, !cli_run(c, "profile " MLP " --shape x=2x8 --trace t.json --html p.html" CPU), "--trace, --html");
+  const json *t = parsed(c, &a, cli_text(c, "t.json"), "the trace");
+  cli_check(c, json_get(t, "traceEvents") && json_get(t, "traceEvents")->n == 2 + 2 * 3, "two steps of three launches");
   static const char *const parts[] = {"<h1>" MLP "</h1>\n<p>cpu:0</p>", "Launches over time", ": 3 launches", "Time by op",
                                       "Bytes by op", ">MatMul[2x16x8]<", ">softmax<", "<td class=t>matmul_0</td>"};
-  const char *page = text_of(c, "p.html");
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) check(c, strstr(page, parts[i]) != NULL, parts[i]);
-  check(c, !strstr(page, "<script") && !strstr(page, "http"), "nothing is loaded");
-  check(c, !cli_run(c, "profile softmax --shape 4x8 --html q.html" CPU) && strstr(text_of(c, "q.html"), "<h1>softmax<"),
-        "the page of an operation");
+  const char *page = cli_text(c, "p.html");
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) cli_check(c, strstr(page, parts[i]) != NULL, parts[i]);
+  cli_check(c, !strstr(page, "<script") && !strstr(page, "http"), "nothing is loaded");
+  cli_check(
+      c, !cli_run(c, "profile softmax --shape 4x8 --html q.html" CPU) && strstr(cli_text(c, "q.html"), "<h1>softmax<"),
+      "the page of an operation");
   arena_clear(&a);
 }
 
@@ -77,9 +58,6 @@ static void write_weights(const cli *c) {
 }
 
 static void inputs_come_from_files(cli *c) {
-  static const char text[] = "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<?x4xf32>):\n"
-                             "%0 = \"tessera.graph.softmax\"(%A)\n\"tessera.graph.return\"(%0)\n"
-                             "}) {sym_name = \"main\"}\n";
   const float x[24] = {1, -2, 3};
   const npy_array array = {.dtype = TSR_F32, .shape = {2, {3, 8}}, .data = (void *)(uintptr_t)x, .bytes = sizeof x};
   char path[256];
@@ -87,22 +65,24 @@ static void inputs_come_from_files(cli *c) {
   FILE *f = fopen(path, "wb");
   if (f) npy_write(f, &array), fclose(f);
   write_weights(c);
-  cli_write(c, "g.mlir", text, sizeof text - 1);
-  check(c, !cli_run(c, "profile " MLP " --input x=x.npy" CPU) && strstr(c->said, "MatMul[3x16x8] "), "--input");
-  check(c, !cli_run(c, "profile g.mlir --weights w.safetensors" CPU) && strstr(c->said, "Softmax[2x4] "), "--weights");
-  check(c, !cli_run(c, "profile g.mlir --shape A=5x4" CPU) && strstr(c->said, "Softmax[5x4] "), "--shape of a text");
+  cli_write_unary(c, "g.mlir", "softmax", "?x4");
+  cli_check(c, !cli_run(c, "profile " MLP " --input x=x.npy" CPU) && strstr(c->said, "MatMul[3x16x8] "), "--input");
+  cli_check(c, !cli_run(c, "profile g.mlir --weights w.safetensors" CPU) && strstr(c->said, "Softmax[2x4] "),
+            "--weights");
+  cli_check(c, !cli_run(c, "profile g.mlir --shape A=5x4" CPU) && strstr(c->said, "Softmax[5x4] "),
+            "--shape of a text");
 }
 
 static void audit_and_tuner_take_models(cli *c) {
   const int rc = cli_run(c, "check " MLP " --shape x=2x8 --device cpu:0");
-  check(c, (rc == 0 || rc == 1) && strstr(c->said, "Ensure memory coalescing"), "check");
-  check(c, !cli_run(c, "tune " MLP " --shape x=64x8 --device cpu:0 --space") && strstr(c->said, "64x16x8"), "tune");
+  cli_check(c, (rc == 0 || rc == 1) && strstr(c->said, "Ensure memory coalescing"), "check");
+  cli_check(c, !cli_run(c, "tune " MLP " --shape x=64x8 --device cpu:0 --space") && strstr(c->said, "64x16x8"), "tune");
 }
 
 static void what_is_wrong_is_one_line(cli *c) {
   static const char gguf[32] = "GGUF\3";
   cli_write(c, "w.gguf", gguf, sizeof gguf);
-  cli_write(c, "cut.onnx", text_of(c, MLP), 60);
+  cli_write(c, "cut.onnx", cli_text(c, MLP), 60);
   cli_write(c, "text.onnx", "no model\n", 9);
   cli_refused(c, "an open dimension", "profile " MLP " --device cpu:0", "input x has an unknown dimension");
   cli_refused(c, "an extent", "profile " MLP " --shape x=2x9 --device cpu:0", "dimension 1 of input x is 8, not 9");
@@ -119,8 +99,10 @@ static void what_is_wrong_is_one_line(cli *c) {
   cli_refused(c, "weights that aren't its", "profile " MLP " --shape x=2x8 --weights w.safetensors --device cpu:0",
               "no tensor for 1 of 1 inputs: x");
   cli_refused(c, "inputs of an operation", "profile add --shape 4x8 --input A=x.npy", "go with a FILE");
-  check(c, cli_run(c, "profile " MLP " --shape x=2x8 --html no/such/p.html" CPU) == 2 &&
-              strstr(c->said, "no/such/p.html: can't be written"), "nowhere to write the page");
+  cli_check(c,
+            cli_run(c, "profile " MLP " --shape x=2x8 --html no/such/p.html" CPU) == 2 &&
+                strstr(c->said, "no/such/p.html: can't be written"),
+            "nowhere to write the page");
   cli_refused(c, "the audit has no page", "check " MLP " --html p.html", "unknown option --html");
 }
 

@@ -29,13 +29,8 @@ int main(void) {
     if (cases[i].fallback) setenv("TSR_FALLBACK", cases[i].fallback, 1);
     else unsetenv("TSR_FALLBACK");
     int rc = cli_run(&c, cases[i].args);
-    c.n++;
-    if (rc == cases[i].rc && strstr(c.said, cases[i].says) && strstr(c.said, cases[i].says_too) &&
-        !(cases[i].not && strstr(c.said, cases[i].not)))
-      continue;
-    c.wrong++;
-    printf("TSR_FALLBACK=%s %s: exit status %d, got:\n%s\n", cases[i].fallback ? cases[i].fallback : "", cases[i].args,
-           rc, c.said);
+    cli_judge(&c, cases[i].args, rc, cases[i].rc, cases[i].says,
+              strstr(c.said, cases[i].says_too) && !(cases[i].not &&strstr(c.said, cases[i].not )));
   }
   return cli_end(&c);
 }

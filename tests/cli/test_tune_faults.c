@@ -22,46 +22,23 @@ static unsigned dice(unsigned n) {
   return (unsigned)(rng >> 33) % n;
 }
 
-static void expect(cli *c, bool good, const char *what) {
-  c->n++;
-  if (good) return;
-  c->wrong++;
-  printf("%s\n%s\n", what, c->said);
-}
-
-/* The number after "NAME": in the last output, -1 if it isn't there. */
-static int field(const cli *c, const char *name) {
-  char text[64];
-  int v = -1;
-  snprintf(text, sizeof text, "\"%s\": ", name);
-  const char *at = strstr(c->said, text);
-  if (at) sscanf(at + strlen(text), "%d", &v);
-  return v;
-}
-
 /* Like cli_run, in a shell that did `before`. */
 static int run_after(cli *c, const char *before, const char *args) {
-  char command[2048];
-  snprintf(command, sizeof command, "cd %s && { %s; \"$TESSERA\" %s; } 2>&1 </dev/null", c->dir, before, args);
-  FILE *f = popen(command, "r");
-  if (!f) return -1;
-  size_t n = fread(c->said, 1, sizeof c->said - 1, f);
-  c->said[n] = 0;
-  while (fgetc(f) != EOF) {}
-  int status = pclose(f);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  char line[2048];
+  snprintf(line, sizeof line, "{ %s; \"$TESSERA\" %s; } 2>&1 </dev/null", before, args);
+  return cli_shell(c, line);
 }
 
 static bool tune(cli *c, const char *shape, int samples) {
   char args[200];
   snprintf(args, sizeof args, "tune matmul --shape %s --device cpu:0 --samples %d --json", shape, samples);
-  return cli_run(c, args) == 0 && field(c, "measurements") >= 0;
+  return cli_run(c, args) == 0 && cli_number(c, "measurements") >= 0;
 }
 
 /* Tuned by one process, a matter of reading for the next. */
 static void tuned_and_kept(cli *c, const char *shape, const char *what) {
-  expect(c, tune(c, shape, 4) && strstr(c->said, "\"stored\": true"), what);
-  expect(c, tune(c, shape, 4) && field(c, "measurements") == 0, what);
+  cli_check(c, tune(c, shape, 4) && strstr(c->said, "\"stored\": true"), what);
+  cli_check(c, tune(c, shape, 4) && cli_number(c, "measurements") == 0, what);
 }
 
 /* ---- kill -9 ----------------------------------------------------------------------------------------------------- */
@@ -134,18 +111,18 @@ static void killed_at_random_moments(cli *c) {
     close(master);
     killed += WIFSIGNALED(status);
     /* What earlier ones told is counted by the next from its first sample on. */
-    expect(c, !first || first > kept, "samples of a killed search are lost");
+    cli_check(c, !first || first > kept, "samples of a killed search are lost");
     acknowledged += last > kept ? last - kept : 0;
     if (last > kept) kept = last;
     if (!WIFSIGNALED(status) || kept >= SAMPLES) {
-      expect(c, WIFSIGNALED(status) || WEXITSTATUS(status) == 0, "a search that went on failed");
+      cli_check(c, WIFSIGNALED(status) || WEXITSTATUS(status) == 0, "a search that went on failed");
       which++, finished++;
       kept = 0;
     }
   }
-  expect(c, killed == KILLS && acknowledged > KILLS / 4, "the kills came at no useful moments");
-  expect(c, cli_run(c, "cache verify") == 0, "the cache is bad after 200 kills");
-  expect(c, tune(c, shape, SAMPLES) && field(c, "samples") >= kept, "a killed search does not go on");
+  cli_check(c, killed == KILLS && acknowledged > KILLS / 4, "the kills came at no useful moments");
+  cli_check(c, cli_run(c, "cache verify") == 0, "the cache is bad after 200 kills");
+  cli_check(c, tune(c, shape, SAMPLES) && cli_number(c, "samples") >= kept, "a killed search does not go on");
   printf("%d kills, %d samples told by killed searches, %d searches finished between\n", killed, acknowledged,
          finished);
 }
@@ -154,51 +131,39 @@ static void killed_at_random_moments(cli *c) {
 
 static void a_hundred_tune_the_same_op(cli *c) {
   enum { N = 100 };
-  char tile[64] = "", one[64], path[256];
+  char tile[64] = "", one[64], name[32];
   int rc = run_after(c,
                      "for i in $(seq 100); do \"$TESSERA\" tune matmul --shape 40x40x72 --device cpu:0 --samples 6 "
                      "--json >out.$i 2>&1 || echo failed: $i & done; wait",
                      "cache verify");
-  expect(c, rc == 0 && !strstr(c->said, "failed"), "one of 100 processes failed");
+  cli_check(c, rc == 0 && !strstr(c->said, "failed"), "one of 100 processes failed");
   for (int i = 1; i <= N; i++) {
-    snprintf(path, sizeof path, "%s/out.%d", c->dir, i);
-    FILE *f = fopen(path, "rb");
-    size_t n = f ? fread(c->said, 1, sizeof c->said - 1, f) : 0;
-    if (f) fclose(f);
-    c->said[n] = 0;
+    snprintf(name, sizeof name, "out.%d", i);
+    c->said[cli_read(c, name, c->said, sizeof c->said - 1)] = 0;
     const char *at = strstr(c->said, "\"tile\": \"");
     one[0] = 0;
     if (at) sscanf(at + 9, "%63[0-9x]", one);
     if (!tile[0]) memcpy(tile, one, sizeof tile);
-    expect(c, one[0] && !strcmp(one, tile), "100 processes do not agree on a tile");
+    cli_check(c, one[0] && !strcmp(one, tile), "100 processes do not agree on a tile");
   }
-  expect(c, tune(c, "40x40x72", 6) && field(c, "measurements") == 0, "the 101st measures again");
+  cli_check(c, tune(c, "40x40x72", 6) && cli_number(c, "measurements") == 0, "the 101st measures again");
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static const char database[] = ".tessera/cache/default.sqlite";
 
-static size_t read_database(const cli *c, unsigned char *bytes, size_t most) {
-  char path[256];
-  cli_path(c, database, path, sizeof path);
-  FILE *f = fopen(path, "rb");
-  size_t n = f ? fread(bytes, 1, most, f) : 0;
-  if (f) fclose(f);
-  return n;
-}
-
 static void damaged_files(cli *c) {
   static unsigned char bytes[1 << 20];
-  size_t n = read_database(c, bytes, sizeof bytes);
-  expect(c, n > 8192, "there is no cache to damage");
+  size_t n = cli_read(c, database, bytes, sizeof bytes);
+  cli_check(c, n > 8192, "there is no cache to damage");
   for (int how = 0; how < 4; how++) {
     static unsigned char bad[1 << 20];
     memcpy(bad, bytes, n);
     for (int i = 0; i < 64; i++) bad[(how == 2 ? 0 : 100) + dice((unsigned)n - 100)] = (unsigned char)dice(256);
     if (how == 3) memset(bad, 'x', n);
     cli_write(c, database, bad, how == 0 ? 1 + dice((unsigned)n - 1) : how == 1 ? 0 : n);
-    expect(c, tune(c, "24x24x40", 4), "a damaged cache stops a search");
+    cli_check(c, tune(c, "24x24x40", 4), "a damaged cache stops a search");
     tuned_and_kept(c, "24x24x48", "after damage nothing is kept");
   }
 }
@@ -206,12 +171,12 @@ static void damaged_files(cli *c) {
 static void newer_schema_is_left_alone(cli *c) {
   static unsigned char before[1 << 20], after[1 << 20];
   tuned_and_kept(c, "24x24x56", "before the newer library");
-  size_t n = read_database(c, before, sizeof before);
+  size_t n = cli_read(c, database, before, sizeof before);
   before[60] = before[61] = before[62] = 0, before[63] = 99; /* user_version, of the file format's header */
   cli_write(c, database, before, n);
   tuned_and_kept(c, "24x24x56", "beside a newer library's file");
-  expect(c, read_database(c, after, sizeof after) == n && !memcmp(before, after, n),
-         "a newer library's file was touched");
+  cli_check(c, cli_read(c, database, after, sizeof after) == n && !memcmp(before, after, n),
+            "a newer library's file was touched");
   before[63] = 1;
   cli_write(c, database, before, n);
 }
@@ -223,8 +188,8 @@ static void clock_jumps(cli *c) {
   cli_path(c, database, path, sizeof path);
   for (int i = 0; i < 2; i++) {
     struct utimbuf t = {jumps[i], jumps[i]};
-    expect(c, !utime(path, &t) && tune(c, "24x24x64", 4) && field(c, "measurements") == 0,
-           "another time is another cache");
+    cli_check(c, !utime(path, &t) && tune(c, "24x24x64", 4) && cli_number(c, "measurements") == 0,
+              "another time is another cache");
   }
 }
 
@@ -233,8 +198,8 @@ static void clock_jumps(cli *c) {
 static void files_that_may_not_grow(cli *c) {
   static const char args[] = "tune matmul --shape 24x24x72 --device cpu:0 --samples 4 --json";
   int rc = run_after(c, "rm -rf .tessera; trap '' XFSZ; ulimit -f 8", args);
-  expect(c, rc == 0 && field(c, "measurements") > 0 && strstr(c->said, "\"stored\": false"),
-         "a disk that takes nothing stops a search");
+  cli_check(c, rc == 0 && cli_number(c, "measurements") > 0 && strstr(c->said, "\"stored\": false"),
+            "a disk that takes nothing stops a search");
   tuned_and_kept(c, "24x24x72", "space is back, and nothing is kept");
 }
 
@@ -256,19 +221,19 @@ static void full_and_read_only_disks(cli *c) {
            "\"$TESSERA\" cache list | grep read-only >list'; cat full first again other list",
            args, args, args, args);
   int rc = run_after(c, command, "cache list");
-  expect(c, rc == 0 && !strstr(c->said, "failed"), "a full or a read-only disk stops a search");
-  expect(c, strstr(c->said, "file system can't be written") != NULL, "a cache that was left open has no reason");
+  cli_check(c, rc == 0 && !strstr(c->said, "failed"), "a full or a read-only disk stops a search");
+  cli_check(c, strstr(c->said, "file system can't be written") != NULL, "a cache that was left open has no reason");
   const char *full = c->said, *first = strchr(full, '\n'), *again = first ? strchr(first + 1, '\n') : NULL,
              *other = again ? strchr(again + 1, '\n') : NULL;
-  expect(c, other != NULL, "four searches were asked for");
+  cli_check(c, other != NULL, "four searches were asked for");
   if (!other) return;
-  expect(c, strstr(full, "\"stored\": false") && strstr(full, "\"stored\": false") < first,
-         "a full disk keeps what it can't hold");
-  expect(c, strstr(first, "\"stored\": true") && strstr(first, "\"stored\": true") < again,
-         "the disk of 8 MB is no disk");
-  expect(c, strstr(again, "\"measurements\": 0,") && strstr(again, "\"measurements\": 0,") < other,
-         "a read-only cache is not read");
-  expect(c, strstr(other, "\"stored\": false") != NULL, "a read-only cache is written");
+  cli_check(c, strstr(full, "\"stored\": false") && strstr(full, "\"stored\": false") < first,
+            "a full disk keeps what it can't hold");
+  cli_check(c, strstr(first, "\"stored\": true") && strstr(first, "\"stored\": true") < again,
+            "the disk of 8 MB is no disk");
+  cli_check(c, strstr(again, "\"measurements\": 0,") && strstr(again, "\"measurements\": 0,") < other,
+            "a read-only cache is not read");
+  cli_check(c, strstr(other, "\"stored\": false") != NULL, "a read-only cache is written");
 }
 
 int main(void) {
@@ -277,7 +242,7 @@ int main(void) {
   return 77; /* the cache is off */
 #endif
   if (!cli_begin(&c)) return 77;
-  expect(&c, tune(&c, "16x16x16", 4), "the first search, which measures the device too");
+  cli_check(&c, tune(&c, "16x16x16", 4), "the first search, which measures the device too");
   killed_at_random_moments(&c);
   a_hundred_tune_the_same_op(&c);
   newer_schema_is_left_alone(&c);

@@ -1,7 +1,5 @@
 /* tests/cli/test_usage.c - what scripts rely on: exit codes, one line where something is wrong and nothing before it,
  * the keys of the JSON that `devices`, `ops` and `bench` print, and results written by position. */
-#include <stdbool.h>
-
 #include "tests/cli/cli_run.h"
 
 static const struct { const char *args, *says; } refused[] = {
@@ -70,25 +68,6 @@ static const struct { const char *args, *says; } unavailable[] = {
     {"bench add --device magic:0", "no backend \"magic\""},
 };
 
-static void expect(cli *c, const char *args, int want, bool one_line, const char *says) {
-  int rc = cli_run(c, args);
-  c->n++;
-  if (rc == want && (!one_line || cli_one_line(c)) && strstr(c->said, says)) return;
-  c->wrong++;
-  printf("%s: exit status %d, expected %d and \"%s\", got:\n%s\n", args, rc, want, says, c->said);
-}
-
-static void has_keys(cli *c, const char *args, const char *const *keys) {
-  expect(c, args, 0, false, "{");
-  for (; *keys; keys++) {
-    char quoted[64];
-    snprintf(quoted, sizeof quoted, "\"%s\":", *keys);
-    if (strstr(c->said, quoted)) continue;
-    c->wrong++;
-    printf("%s: no key %s in %s\n", args, quoted, c->said);
-  }
-}
-
 static void keys(cli *c) {
   static const char *const devices[] = {"id", "backend", "name", "driver", "matrix", "limits", NULL};
   static const char *const ops[] = {"name", NULL};
@@ -110,17 +89,17 @@ static void keys(cli *c) {
                                       "baseline_median_us",
                                       "ratio",
                                       NULL};
-  has_keys(c, "devices --json", devices);
-  has_keys(c, "ops --json", ops);
-  has_keys(c, "bench add --shape 4x8 --device cpu:0 --milliseconds 1 --json", bench);
-  expect(c, "bench add --shape 4x8 --device cpu:0 --milliseconds 1 --json", 0, true, "\"ok\": true");
-  expect(c, "bench matmul --shape 2x3x4x5 --device cpu:0 --milliseconds 1 --json", 0, true, "\"shape\": \"2x3x4x5\"");
-  expect(c, "bench add --shape 4x8,5x9 --dtype f32,bf16 --device cpu:0 --milliseconds 1 --json", 0, false,
-         "\"shape\": \"5x9\", \"dtype\": \"bf16\"");
-  expect(c, "bench softmax --shape 4x8 --device cpu:0 --milliseconds 1", 0, false, "median us");
-  expect(c, "run x.mlir --output 0=y.npy --repeat 3", 0, true, "median ");
-  expect(c, "run x.mlir --input A=y.npy --output 0=z.npy --device cpu:0 --policy deterministic --seed 5", 0, false,
-         "");
+  cli_has_keys(c, "devices --json", devices);
+  cli_has_keys(c, "ops --json", ops);
+  cli_has_keys(c, "bench add --shape 4x8 --device cpu:0 --milliseconds 1 --json", bench);
+  cli_expect_line(c, "bench add --shape 4x8 --device cpu:0 --milliseconds 1 --json", 0, "\"ok\": true");
+  cli_expect_line(c, "bench matmul --shape 2x3x4x5 --device cpu:0 --milliseconds 1 --json", 0,
+                  "\"shape\": \"2x3x4x5\"");
+  cli_expect(c, "bench add --shape 4x8,5x9 --dtype f32,bf16 --device cpu:0 --milliseconds 1 --json", 0,
+             "\"shape\": \"5x9\", \"dtype\": \"bf16\"");
+  cli_expect(c, "bench softmax --shape 4x8 --device cpu:0 --milliseconds 1", 0, "median us");
+  cli_expect_line(c, "run x.mlir --output 0=y.npy --repeat 3", 0, "median ");
+  cli_expect(c, "run x.mlir --input A=y.npy --output 0=z.npy --device cpu:0 --policy deterministic --seed 5", 0, "");
 }
 
 static void open_dimensions(cli *c) {
@@ -128,87 +107,84 @@ static void open_dimensions(cli *c) {
       "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<?x3xf32>, %B: tensor<3x?xf32>):\n%0 = \"tessera.graph.matmul\"(%A, "
       "%B)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
   cli_write(c, "any.mlir", any, sizeof any - 1);
-  expect(c, "run any.mlir --input A=y.npy --shape B=3x7", 0, true, "output 0: 2x7 f32");
-  expect(c, "dump x.mlir --device cpu:0 --after to_schedule", 0, false, "\"tessera.schedule.program\"");
-  expect(c, "dump x.mlir --device cpu:0 --after simplify", 0, false, "\"tessera.graph.func\"");
-  expect(c, "dump x.mlir --device cpu:0 --explain", 0, false, "\npass to_tile: ");
-  expect(c, "dump --help", 0, false, "\n  transpose_operand ");
-  expect(c, "dump any.mlir --level graph --shape A=4x3 --shape B=3x5", 0, false, "-> tensor<4x5xf32>");
-  expect(c, "run any.mlir --input A=y.npy", 2, true, "any.mlir:2:27: input B has an unknown dimension");
-  expect(c, "run any.mlir --shape A=4x2 --shape B=3x5", 2, true,
-         "any.mlir:2:6: the shape given for input %A does not fit");
-  expect(c, "run any.mlir --shape A=4x3 --shape B=3x5 --shape C=1", 2, true, "no input \"C\"");
-  expect(c, "run any.mlir --shape A=4xz", 2, true, "\"A=4xz\" is not NAME=2x3x..");
+  cli_expect_line(c, "run any.mlir --input A=y.npy --shape B=3x7", 0, "output 0: 2x7 f32");
+  cli_expect(c, "dump x.mlir --device cpu:0 --after to_schedule", 0, "\"tessera.schedule.program\"");
+  cli_expect(c, "dump x.mlir --device cpu:0 --after simplify", 0, "\"tessera.graph.func\"");
+  cli_expect(c, "dump x.mlir --device cpu:0 --explain", 0, "\npass to_tile: ");
+  cli_expect(c, "dump --help", 0, "\n  transpose_operand ");
+  cli_expect(c, "dump any.mlir --level graph --shape A=4x3 --shape B=3x5", 0, "-> tensor<4x5xf32>");
+  cli_expect_line(c, "run any.mlir --input A=y.npy", 2, "any.mlir:2:27: input B has an unknown dimension");
+  cli_expect_line(c, "run any.mlir --shape A=4x2 --shape B=3x5", 2,
+                  "any.mlir:2:6: the shape given for input %A does not fit");
+  cli_expect_line(c, "run any.mlir --shape A=4x3 --shape B=3x5 --shape C=1", 2, "no input \"C\"");
+  cli_expect_line(c, "run any.mlir --shape A=4xz", 2, "\"A=4xz\" is not NAME=2x3x..");
 #define TUNE_ANY(rows) "tune any.mlir --device cpu:0 --samples 8 --json --shape A=" rows "x3,B=3x96"
-  expect(c, TUNE_ANY("300"), 0, true, "\"source\": \"search\"");
-  expect(c, TUNE_ANY("290"), 0, true, "\"source\": \"bucket\", \"measurements\": 0,");
-  expect(c, "tune any.mlir --device cpu:0 --shape A=300x3", 2, true,
-         "any.mlir:2:27: input B has an unknown dimension");
-  expect(c, "tune any.mlir --device cpu:0 --shape A=300x3,C=1", 2, true, "no input \"C\"");
-  expect(c, "--help", 0, false, "usage: tessera");
-  expect(c, "--help", 0, false, "deterministic  reproducible reductions: debugging, reproducible training");
+  cli_expect_line(c, TUNE_ANY("300"), 0, "\"source\": \"search\"");
+  cli_expect_line(c, TUNE_ANY("290"), 0, "\"source\": \"bucket\", \"measurements\": 0,");
+  cli_expect_line(c, "tune any.mlir --device cpu:0 --shape A=300x3", 2,
+                  "any.mlir:2:27: input B has an unknown dimension");
+  cli_expect_line(c, "tune any.mlir --device cpu:0 --shape A=300x3,C=1", 2, "no input \"C\"");
+  cli_expect(c, "--help", 0, "usage: tessera");
+  cli_expect(c, "--help", 0, "deterministic  reproducible reductions: debugging, reproducible training");
 }
 
 #define EXPLAIN(device, candidate) \
   "tune matmul --shape 64x64x64 --device " device " --explain --candidate \"" candidate "\""
 
 static void estimates(cli *c) {
-  expect(c, EXPLAIN("cpu:0", "m=16 n=32 k=64 split_k=1 raster=0"), 0, false, "m=16 n=32 k=64");
-  expect(c, EXPLAIN("cpu:0", "tile=16x32x64,split_k=4"), 0, false,
-         "illegal candidate, never compiled: split_k leaves empty parts");
-  expect(c, EXPLAIN("cpu:0", "tile=16x32x64,pipeline_stages=3"), 0, false,
-         "pipeline_stages=3 is no choice here: left at 1");
-  expect(c, EXPLAIN("cuda:sm_80", "pipeline_stages=3,warps=4,vector=4,use_shared=1,padding=8,async_copy=1"), 0, false,
-         "vectorize=4 use_shared=1 padding=8 async_copy=1 pipeline_stages=3 split_k=1 warps=4");
-  expect(c, EXPLAIN("cuda:sm_80", "tile=64x64x32,warps=16,vectorize=16"), 0, false,
-         "illegal candidate, never compiled: vector wider than 16 bytes");
-  expect(c, "tune matmul --shape 2048x2048x2048 --dtype bf16 --device cuda:sm_90a --explain", 0, false,
-         "over 8 ranks (ring at 450 GB/s, listed");
-  expect(c, EXPLAIN("cuda:sm_80", "pipeline_stages=1,async_copy=0"), 0, false, "steps, 1 buffer(s); a step loads");
-  expect(c, EXPLAIN("hip:gfx950", "tile=64x64x64,padding=0"), 0, false, "64-way conflicts on 64 banks");
-  expect(c, EXPLAIN("cuda:sm_80", "m=64"), 0, false, "GB/s, listed\n  barrier");
-  if (strstr(c->said, "measured"))
-    c->wrong++, printf("an architecture without hardware has measured rates:\n%s\n", c->said);
-  expect(c, EXPLAIN("cpu:0", "m=16,speed=3"), 2, true, "--candidate is");
-  expect(c, "tune attention --shape 8x512x512x64 --device cuda:sm_90a --explain", 0, false, "Gexp/s, assumed");
-  if (!strstr(c->said, "timeline of a core")) c->wrong++, printf("attention has no timeline:\n%s\n", c->said);
-  expect(
+  cli_expect(c, EXPLAIN("cpu:0", "m=16 n=32 k=64 split_k=1 raster=0"), 0, "m=16 n=32 k=64");
+  cli_expect(c, EXPLAIN("cpu:0", "tile=16x32x64,split_k=4"), 0,
+             "illegal candidate, never compiled: split_k leaves empty parts");
+  cli_expect(c, EXPLAIN("cpu:0", "tile=16x32x64,pipeline_stages=3"), 0,
+             "pipeline_stages=3 is no choice here: left at 1");
+  cli_expect(c, EXPLAIN("cuda:sm_80", "pipeline_stages=3,warps=4,vector=4,use_shared=1,padding=8,async_copy=1"), 0,
+             "vectorize=4 use_shared=1 padding=8 async_copy=1 pipeline_stages=3 split_k=1 warps=4");
+  cli_expect(c, EXPLAIN("cuda:sm_80", "tile=64x64x32,warps=16,vectorize=16"), 0,
+             "illegal candidate, never compiled: vector wider than 16 bytes");
+  cli_expect(c, "tune matmul --shape 2048x2048x2048 --dtype bf16 --device cuda:sm_90a --explain", 0,
+             "over 8 ranks (ring at 450 GB/s, listed");
+  cli_expect(c, EXPLAIN("cuda:sm_80", "pipeline_stages=1,async_copy=0"), 0, "steps, 1 buffer(s); a step loads");
+  cli_expect(c, EXPLAIN("hip:gfx950", "tile=64x64x64,padding=0"), 0, "64-way conflicts on 64 banks");
+  cli_expect(c, EXPLAIN("cuda:sm_80", "m=64"), 0, "GB/s, listed\n  barrier");
+  cli_check(c, !strstr(c->said, "measured"), "an architecture without hardware has measured rates");
+  cli_expect_line(c, EXPLAIN("cpu:0", "m=16,speed=3"), 2, "--candidate is");
+  cli_expect(c, "tune attention --shape 8x512x512x64 --device cuda:sm_90a --explain", 0, "Gexp/s, assumed");
+  cli_check(c, strstr(c->said, "timeline of a core") != NULL, "attention has a timeline");
+  cli_expect(
       c,
       "tune attention --shape 8x512x512x64 --device cuda:sm_90a --explain --candidate tile=256x256,pipeline_stages=4",
-      0, false, "illegal candidate: shared memory");
-  expect(c, "tune attention --shape 8x512x512x64 --device cpu:0", 2, true, "attention takes --explain");
-  expect(c, "tune attention --shape 8x512x512x64 --dtype bool --device cpu:0 --explain", 2, true, "one of floats");
-  expect(c, "tune attention --shape 8x9223372036854775807x512x64 --device cpu:0 --explain", 2, true, "to 2147483647");
-  expect(c, EXPLAIN("cuda:sm_80", "preset=pipelined"), 0, false,
-         "use_shared=1 padding=4 async_copy=1 pipeline_stages=3");
+      0, "illegal candidate: shared memory");
+  cli_expect_line(c, "tune attention --shape 8x512x512x64 --device cpu:0", 2, "attention takes --explain");
+  cli_expect_line(c, "tune attention --shape 8x512x512x64 --dtype bool --device cpu:0 --explain", 2, "one of floats");
+  cli_expect_line(c, "tune attention --shape 8x9223372036854775807x512x64 --device cpu:0 --explain", 2,
+                  "to 2147483647");
+  cli_expect(c, EXPLAIN("cuda:sm_80", "preset=pipelined"), 0, "use_shared=1 padding=4 async_copy=1 pipeline_stages=3");
 }
 
 static void profiles(cli *c) {
   static const char mine[] = "name = Example 9000\ncores = 777\n";
   cli_write(c, "mine.profile", mine, sizeof mine - 1);
 #define PROFILED(rest) "tune matmul --shape 64x64x64 --dtype bf16 --device cuda:sm_90a --explain " rest
-  expect(c, PROFILED("--profile mine.profile"), 0, false, "on Example 9000");
-  expect(c, PROFILED("--profile none.profile"), 2, true, "none.profile");
-  expect(c, PROFILED("--profile x.mlir"), 2, true, "x.mlir:1:1:");
-  expect(c, "check x.mlir --device cpu:0 --profile none.profile", 2, true, "none.profile");
-  expect(c, "ops --tiles", 0, false, "conv2d           others    128x128x32");
-  expect(c, "ops --tiles --device cuda:sm_80", 0, false, "here");
-  expect(c, "ops --device cpu:0", 2, true, "--device goes with --tiles");
-  expect(c, EXPLAIN("cpu:0", "m=x"), 2, true, "--candidate is");
-  expect(c, "tune matmul --shape 64x64x64 --device cpu:0 --candidate m=16", 2, true, "go with --explain");
+  cli_expect(c, PROFILED("--profile mine.profile"), 0, "on Example 9000");
+  cli_expect_line(c, PROFILED("--profile none.profile"), 2, "none.profile");
+  cli_expect_line(c, PROFILED("--profile x.mlir"), 2, "x.mlir:1:1:");
+  cli_expect_line(c, "check x.mlir --device cpu:0 --profile none.profile", 2, "none.profile");
+  cli_expect(c, "ops --tiles", 0, "conv2d           others    128x128x32");
+  cli_expect(c, "ops --tiles --device cuda:sm_80", 0, "here");
+  cli_expect_line(c, "ops --device cpu:0", 2, "--device goes with --tiles");
+  cli_expect_line(c, EXPLAIN("cpu:0", "m=x"), 2, "--candidate is");
+  cli_expect_line(c, "tune matmul --shape 64x64x64 --device cpu:0 --candidate m=16", 2, "go with --explain");
 }
 
 int main(void) {
-  static const char text[] = "\"builtin.module\"() ({\n\"tessera.graph.func\"() ({\n^bb0(%A: tensor<2x3xf32>):\n%0 = "
-                             "\"tessera.graph.neg\"(%A)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n})\n";
   cli c;
   if (!cli_begin(&c)) return 77;
-  cli_write(&c, "x.mlir", text, sizeof text - 1);
-  expect(&c, "run x.mlir --output 0=in.npy --device cpu:0", 0, false, "");
+  cli_write_unary(&c, "x.mlir", "neg", "2x3");
+  cli_expect(&c, "run x.mlir --output 0=in.npy --device cpu:0", 0, "");
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
     cli_refused(&c, refused[i].args, refused[i].args, refused[i].says);
   for (size_t i = 0; i < sizeof unavailable / sizeof *unavailable; i++)
-    expect(&c, unavailable[i].args, 3, true, unavailable[i].says);
+    cli_expect_line(&c, unavailable[i].args, 3, unavailable[i].says);
   keys(&c);
   open_dimensions(&c);
   estimates(&c);

@@ -16,18 +16,11 @@ static void case_of(cli *c, const char *fault, const char *cache) {
 
 /* `no`, if not NULL, must not be said. */
 static void expect(cli *c, const char *args, int want, const char *says, const char *no) {
+  char what[512];
   int rc = cli_run(c, args);
-  c->n++;
-  if (rc == want && strstr(c->said, says) && !(no && strstr(c->said, no))) return;
-  c->wrong++;
-  printf("%s %s: %s: exit status %d, expected %d and \"%s\", not \"%s\", got:\n%s\n", getenv("TSR_TEST_VK_FAULT"),
-         getenv("TSR_CACHE_DIR"), args, rc, want, says, no ? no : "", c->said);
-}
-
-static int count(const char *text, const char *word) {
-  int n = 0;
-  for (const char *at = text; (at = strstr(at, word)); at++) n++;
-  return n;
+  snprintf(what, sizeof what, "%s %s: %s, without \"%s\"", getenv("TSR_TEST_VK_FAULT"), getenv("TSR_CACHE_DIR"), args,
+           no ? no : "");
+  cli_judge(c, what, rc, want, says, !(no && strstr(c->said, no)));
 }
 
 /* The step fails; told once, and the device stays or is left out; the second run knows. */
@@ -35,8 +28,8 @@ static void step_fails(cli *c, const char *fault, const char *told, bool stays) 
   static const char warning[] = "warning: vulkan: ";
   case_of(c, fault, fault);
   expect(c, "devices", 0, told, NULL);
-  if (count(c->said, warning) != 1) c->wrong++, printf("%s: not told in one line:\n%s\n", fault, c->said);
-  if (!strstr(c->said, "\nvulkan:0 ") == stays) c->wrong++, printf("%s: the device:\n%s\n", fault, c->said);
+  cli_check(c, cli_count(c, warning) == 1, fault);
+  cli_check(c, !strstr(c->said, "\nvulkan:0 ") == !stays, fault);
   expect(c, "devices", 0, stays ? "\nvulkan:0 " : "cpu:0", warning);
   if (!stays) expect(c, "run x.mlir --device vulkan:0", 3, "vulkan", NULL);
 }

@@ -68,29 +68,15 @@ static void write_gguf(const cli *c, const char *name) {
   cli_write(c, name, file.p, file.n);
 }
 
-static void wrong(cli *c, const char *args, const char *what) {
-  c->wrong++;
-  printf("%s: %s, got:\n%s\n", args, what, c->said);
-}
-
-static void says(cli *c, const char *args, const char *text) {
-  int rc = cli_run(c, args);
-  c->n++;
-  if (rc || !strstr(c->said, text)) wrong(c, args, text);
-}
-
 /* The output is these numbers. */
 static void gives(cli *c, const char *args, const float *want, size_t n) {
   char path[256];
   unsigned char p[1024];
-  int rc = cli_run(c, args);
-  c->n++;
   cli_path(c, "y.npy", path, sizeof path);
-  FILE *f = rc ? NULL : fopen(path, "rb");
-  size_t bytes = f ? fread(p, 1, sizeof p, f) : 0;
-  if (f) fclose(f);
+  int rc = cli_run(c, args);
+  size_t bytes = rc ? 0 : cli_read(c, "y.npy", p, sizeof p);
   remove(path);
-  if (bytes < n * 4 || memcmp(p + bytes - n * 4, want, n * 4)) wrong(c, args, "another result");
+  cli_check(c, bytes >= n * 4 && !memcmp(p + bytes - n * 4, want, n * 4), args);
 }
 
 /* ---- inspect ----------------------------------------------------------------------------------------------------- */
@@ -98,14 +84,12 @@ static void gives(cli *c, const char *args, const float *want, size_t n) {
 static const json *inspected(cli *c, arena *a, const char *args) {
   json *j;
   int rc = cli_run(c, args);
-  c->n++;
   tsr_status st = json_parse(a, c->said, strlen(c->said), "said", &j);
-  if (st || rc) wrong(c, args, "no JSON");
+  cli_check(c, !st && !rc, args);
   tsr_status_free(st);
   static const char *const keys[] = {"file",       "format", "inputs", "outputs",
                                      "parameters", "bytes",  "ops",    "unsupported"};
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-    if (!json_get(j, keys[i])) wrong(c, args, keys[i]);
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) cli_check(c, json_get(j, keys[i]) != NULL, keys[i]);
   return j;
 }
 
@@ -119,9 +103,9 @@ static void same(cli *c, const char *what, double got, double want) {
 static void graphs_are_inspected(cli *c) {
   arena a;
   arena_init(&a, NULL);
-  says(c, "inspect g.mlir", "input 1 layer.0.weight: 2x3 f32\n");
-  says(c, "inspect g.mlir", "output 1 sum: 2x3 f32\n");
-  says(c, "inspect g.mlir", "ops: matmul 1, add 1\nunsupported: none\n");
+  cli_expect(c, "inspect g.mlir", 0, "input 1 layer.0.weight: 2x3 f32\n");
+  cli_expect(c, "inspect g.mlir", 0, "output 1 sum: 2x3 f32\n");
+  cli_expect(c, "inspect g.mlir", 0, "ops: matmul 1, add 1\nunsupported: none\n");
   const json *j = inspected(c, &a, "inspect c.mlir --json"), *in = j ? json_get(j, "inputs")->first : NULL;
   same(c, "parameters", json_num(j, "parameters", -1), 3);
   same(c, "bytes", json_num(j, "bytes", -1), 12);
@@ -149,9 +133,9 @@ static void weights_are_inspected(cli *c) {
     same(c, "its type", strcmp(json_str(t, "type", ""), "f32"), 0);
     same(c, "its rows", t ? json_get(t, "shape")->first->number : -1, 2);
   }
-  says(c, "inspect w.gguf", "general.architecture = abc\n");
-  says(c, "inspect w.gguf", "tensor q: 1x32 q4_0, 18 bytes at ");
-  says(c, "inspect w.gguf", "unsupported: type 77 1\n");
+  cli_expect(c, "inspect w.gguf", 0, "general.architecture = abc\n");
+  cli_expect(c, "inspect w.gguf", 0, "tensor q: 1x32 q4_0, 18 bytes at ");
+  cli_expect(c, "inspect w.gguf", 0, "unsupported: type 77 1\n");
   arena_clear(&a);
 }
 
@@ -171,7 +155,7 @@ static void models_are_inspected(cli *c) {
   same(c, "one of another domain", json_num(json_get(j, "ops"), "com.microsoft/Gelu", -1), 1);
   same(c, "unsupported: the If, and what reads external data", j ? (double)json_get(j, "unsupported")->n : 0, 2);
   same(c, "a symbolic dimension", in ? strcmp(json_get(in, "shape")->first->string, "N") : 1, 0);
-  says(c, "inspect m.onnx", "input 0 x: Nx2 f32\n");
+  cli_expect(c, "inspect m.onnx", 0, "input 0 x: Nx2 f32\n");
   for (size_t cut = 0; cut < n; cut += 13) {
     cli_write(c, "bad.onnx", model, cut);
     cli_refused(c, "a truncated model", "inspect bad.onnx", "bad.onnx: offset ");

@@ -61,7 +61,7 @@ static void all_commands(cli *c, bool all, const char *when, const char *but) {
     int rc = run_in_work(c, commands[i].args);
     listing(c, names, after);
     expect_same(c, commands[i].args, when, before, after);
-    if (rc < 0 || rc > 4) c->wrong++, printf("%s: exit status %d: %s\n", commands[i].args, rc, c->said);
+    cli_check(c, rc >= 0 && rc <= 4, commands[i].args);
   }
 }
 
@@ -74,8 +74,7 @@ static void listing_sees_what_is_written(cli *c) {
     listing(c, "-path ./none", before);
     run_in_work(c, writes[i]);
     listing(c, "-path ./none", after);
-    c->n++;
-    if (!strcmp(before, after)) c->wrong++, printf("%s isn't seen\n", writes[i]);
+    cli_check(c, strcmp(before, after) != 0, writes[i]);
   }
 }
 
@@ -83,10 +82,7 @@ static void listing_sees_what_is_written(cli *c) {
 static void cache_has_entries(cli *c, const char *says) {
   run_in_work(c, "tune matmul --shape 16x16x16 --device cpu:0 --samples 2");
   run_in_work(c, "cache list");
-  c->n++;
-  if (strstr(c->said, says)) return;
-  c->wrong++;
-  printf("cache list: expected \"%s\", got %s\n", says, c->said);
+  cli_check(c, strstr(c->said, says) != NULL, says);
 }
 
 int main(void) {

@@ -20,13 +20,8 @@
 #endif
 #define EXPORT __attribute__((visibility("default")))
 
-enum {
-  INVALID = 1,
-  N_DEVICES = 2,
-  MAX_NODES = 128,
-  MAX_FUNCTIONS = 32,
-  PARAM_BYTES = 128 /* a tensor map, the largest */
-};
+/* PARAM_BYTES: a tensor map, the largest. */
+enum { INVALID = 1, N_DEVICES = 2, MAX_NODES = 128, MAX_FUNCTIONS = 32, PARAM_BYTES = 128 };
 static long steps, fail_at = -1;
 static int fail_code, live, version = N(13000, 60000000), launched, graph_launches, arch_minor, arch_major = 9;
 static char gfx[32] = "gfx942";

@@ -6,7 +6,7 @@
 # text of CUDA and HIP emulated (test_simt_ops), whole programs on the CPU and on lavapipe (tessera bench compares with
 # the oracle).
 # A contraction with another index map: its code in core/ir/graph/ops.h and its row in core/ir/graph/ops/contraction.c,
-# and the rows of the tests of gradients (test_graph_autodiff) and of each op in each type against the oracle
+# and the rows of the tests of gradients (autodiff_cases.h) and of each op in each type against the oracle
 # (test_op_types, on the CPU and on lavapipe). With prologue, epilogue and batch its code for the CPU, CUDA and HIP is
 # that of a matmul which says by an attribute how its operand lies.
 # A norm: its code and its row, which points to a recipe, in core/ir/graph/ops/norm.c, and the same tests' rows. Its
@@ -30,7 +30,7 @@ add backends/cpu/kernels/body_elementwise.h 'X(SILU,' '  X(TANHSHRINK, x - v_tan
 add core/ir/graph/ops.h 'G_MATMUL,' '  G_LINEAR,'
 add core/ir/graph/ops/contraction.c '  {NAME(MATMUL' \
   '    {NAME(LINEAR, "linear"), CONTRACTION("*mk,*nk->*mn"), .help = "x times the transpose of w: [..., m, k] by [..., n, k]."},'
-add tests/unit/test_graph_autodiff.c '  {"matmul", X' \
+add tests/unit/autodiff_cases.h '  {"matmul", X' \
   '    {"linear", X ", %y: tensor<5x4xf64>", OP("0", "linear", "%x, %y"), "3x5", -1, 1},'
 add tests/conformance/test_op_types.c '  ONE("silu")' '    ONE("tanhshrink"),'
 add tests/conformance/test_op_types.c '  {"matmul", "%a: tensor<$Rx$Cx' \
@@ -41,7 +41,7 @@ add core/ir/graph/ops/norm.c '  {NAME(LAYERNORM' \
      .operands_doc = "x", .types_doc = FLOATS, .attrs = eps_attr, .infer = infer_norm,
      .ext = ROW(GRAPH_NORM, eval_norm, adjoint_norm, "*n->*n", .per_point = 1), .recipe = &recipe_about_mean,
      .help = "(x - mean) / sqrt(variance + eps) over the last dimension."},'
-add tests/unit/test_graph_autodiff.c '  {"layernorm plain"' \
+add tests/unit/autodiff_cases.h '  {"layernorm plain"' \
   '    {"standardize", X, OPA("0", "standardize", "%x", "eps = 0.1"), "3x4", -1, 1},'
 add tests/conformance/test_op_types.c '  {"layernorm"' \
   '    {"standardize", "%a: tensor<$Rx$Cx$T>", "%r = \"tessera.graph.standardize\"(%a)"},'
@@ -52,7 +52,7 @@ export CCACHE_BASEDIR=$copy CCACHE_NOHASHDIR=1
 "$CMAKE" -S "$copy" -B "$copy/build" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release -DTSR_WERROR=ON "${launcher[@]}" \
   >"$copy/log" || { tail -20 "$copy/log"; exit 1; }
 "$CMAKE" --build "$copy/build" --parallel "$(nproc)" --target tessera test_scalar_ops test_simt_ops \
-  test_graph_autodiff test_op_types >"$copy/log" 2>&1 ||
+  test_graph_autodiff test_graph_tangents test_op_types >"$copy/log" 2>&1 ||
   { grep -E -A5 'error|FAILED' "$copy/log" | head -30; exit 1; }
 cd "$copy"
 find build -name test_scalar_ops -type f -exec {} \; | tee log
@@ -94,7 +94,9 @@ for device in cpu:0 vulkan:0; do
   [ $rc = 0 ] || { cat log; exit 1; }
   echo "the three in every type on $device: right"
 done
-"$(find build -name test_graph_autodiff -type f)" >log 2>&1 || { cat log; exit 1; }
+for name in test_graph_autodiff test_graph_tangents; do
+  "$(find build -name $name -type f)" >log 2>&1 || { cat log; exit 1; }
+done
 row() { # op: rows with what a kernel takes along
   cat <<EOF
 "tessera.graph.func"() ({

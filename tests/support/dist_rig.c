@@ -132,3 +132,10 @@ int64_t rig_misses(const tsr_graph *g, const rig_data *d, double slack, const ch
   }
   return bad;
 }
+
+bool rig_says(tsr_status st, const char *what) {
+  const bool ok = st && strstr(tsr_status_message(st), what);
+  if (!ok) printf("message: %s\nwanted: %s\n", st ? tsr_status_message(st) : "none", what);
+  tsr_status_free(st);
+  return ok;
+}

@@ -31,4 +31,6 @@ tsr_status rig_run(tsr_mesh *mesh, const tsr_graph *g, const tsr_dist_options *o
 tsr_status rig_run_one(tsr_device *dev, const tsr_graph *g, const tsr_compile_options *o, rig_data *d);
 /* How often the outputs miss the oracle's values by more than `slack` tolerances; the first is printed. */
 int64_t rig_misses(const tsr_graph *g, const rig_data *d, double slack, const char *what);
+/* Is st a failure whose message holds `what`? Prints both if not; frees st. */
+bool rig_says(tsr_status st, const char *what);
 #endif

@@ -27,4 +27,14 @@ static inline const char *line(const char *op) {
   return text;
 }
 
+/* The op of the first row that isn't refused in one line, at its place and with what `type` says; NULL: all are. */
+static inline const char *not_refused(const typed *rows, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    const char *message = gt_error(gt_func(rows[i].args, line(rows[i].op), "%0", "tensor<4xf32>"));
+    if (!gt_says(message, rows[i].type) || !gt_says(message, "test.mlir:4:") || strchr(message, '\n'))
+      return rows[i].op;
+  }
+  return NULL;
+}
+
 #endif

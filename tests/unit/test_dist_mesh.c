@@ -21,13 +21,6 @@ static dist_rig rig;
 static int open_rig(void **state) { return rig_open(&rig), 0; }
 static int close_rig(void **state) { return rig_close(&rig), 0; }
 
-static bool says(tsr_status st, const char *what) {
-  const bool ok = st && strstr(tsr_status_message(st), what);
-  if (!ok) printf("message: %s\nwanted: %s\n", st ? tsr_status_message(st) : "none", what);
-  tsr_status_free(st);
-  return ok;
-}
-
 static void missing_sizes_are_factorised_evenly(void **state) {
   static const struct {
     int64_t ranks;
@@ -51,17 +44,18 @@ static void missing_sizes_are_factorised_evenly(void **state) {
 static void meshes_that_make_no_sense_are_errors(void **state) {
   const char *const names[] = {"tp", "dp"}, *const twice[] = {"tp", "tp"}, *const odd[] = {"t p"};
   tsr_mesh *m;
-  assert_true(says(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = names, .n_axes = 2}, &m), "no size"));
-  assert_true(says(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = names, .n_axes = 9}, &m), "9 axes"));
+  assert_true(rig_says(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = names, .n_axes = 2}, &m), "no size"));
+  assert_true(rig_says(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = names, .n_axes = 9}, &m), "9 axes"));
   assert_true(
-      says(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = twice, .n_axes = 2, .ranks = 4}, &m), "there twice"));
-  assert_true(says(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = odd, .n_axes = 1, .ranks = 4}, &m), "a letter"));
+      rig_says(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = twice, .n_axes = 2, .ranks = 4}, &m), "there twice"));
   assert_true(
-      says(tsr_mesh_create(rig.ctx,
-                           &(tsr_mesh_desc){.axes = names, .sizes = (int64_t[]){3, 2}, .n_axes = 2, .ranks = 8}, &m),
-           "make 6 ranks, there are 8"));
+      rig_says(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = odd, .n_axes = 1, .ranks = 4}, &m), "a letter"));
   assert_true(
-      says(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = names, .n_axes = 2, .ranks = 20000}, &m), "16384"));
+      rig_says(tsr_mesh_create(
+                   rig.ctx, &(tsr_mesh_desc){.axes = names, .sizes = (int64_t[]){3, 2}, .n_axes = 2, .ranks = 8}, &m),
+               "make 6 ranks, there are 8"));
+  assert_true(
+      rig_says(tsr_mesh_create(rig.ctx, &(tsr_mesh_desc){.axes = names, .n_axes = 2, .ranks = 20000}, &m), "16384"));
   assert_null(m);
 }
 
@@ -77,10 +71,10 @@ static void errors_about_an_axis_name_it(void **state) {
       {fine, {2, 0}, "axis 1 \"dp\" has no size, and the number of ranks isn't said"}};
   dist_mesh m;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    assert_true(says(dist_mesh_make(cases[i].names, cases[i].sizes, 2, 0, &m), cases[i].says));
-  assert_true(says(dist_mesh_parse("tp=2,dp=-1", 0, &m), "the size of axis 1 \"dp\" is 1 to 16384"));
-  assert_true(says(dist_mesh_parse("tp=2,a_name_that_goes_on_beyond_31_characters=2", 0, &m),
-                   "axis 1 \"a_name_that_goes_on_beyond_31_c...\": a name has at most 31 characters"));
+    assert_true(rig_says(dist_mesh_make(cases[i].names, cases[i].sizes, 2, 0, &m), cases[i].says));
+  assert_true(rig_says(dist_mesh_parse("tp=2,dp=-1", 0, &m), "the size of axis 1 \"dp\" is 1 to 16384"));
+  assert_true(rig_says(dist_mesh_parse("tp=2,a_name_that_goes_on_beyond_31_characters=2", 0, &m),
+                       "axis 1 \"a_name_that_goes_on_beyond_31_c...\": a name has at most 31 characters"));
 }
 
 static void ranks_have_places_and_the_first_axis_is_fastest(void **state) {
@@ -161,28 +155,29 @@ static void specs_that_make_no_sense_are_errors(void **state) {
   tsr_dist_tensor *t;
   const tsr_shape s = {2, {6, 6}}, v = {1, {6}};
   assert_true(
-      says(tsr_dist_tensor_create(m, TSR_F32, s, &(tsr_shardspec){.partition = rc, .mesh_axes = xx, .n = 2}, 0, &t),
-           "cuts two dimensions"));
+      rig_says(tsr_dist_tensor_create(m, TSR_F32, s, &(tsr_shardspec){.partition = rc, .mesh_axes = xx, .n = 2}, 0, &t),
+               "cuts two dimensions"));
   assert_true(
-      says(tsr_dist_tensor_create(m, TSR_F32, s, &(tsr_shardspec){.partition = rc, .mesh_axes = no, .n = 1}, 0, &t),
-           "no axis \"ep\""));
+      rig_says(tsr_dist_tensor_create(m, TSR_F32, s, &(tsr_shardspec){.partition = rc, .mesh_axes = no, .n = 1}, 0, &t),
+               "no axis \"ep\""));
+  assert_true(rig_says(
+      tsr_dist_tensor_create(m, TSR_F32, v, &(tsr_shardspec){.partition = head, .mesh_axes = tp, .n = 1}, 0, &t),
+      "no part \"head\""));
+  assert_true(rig_says(tsr_dist_tensor_create(m, TSR_F32, s, &(tsr_shardspec){.partial = tp, .n_partial = 1}, 0, &t),
+                       "can't be partial"));
   assert_true(
-      says(tsr_dist_tensor_create(m, TSR_F32, v, &(tsr_shardspec){.partition = head, .mesh_axes = tp, .n = 1}, 0, &t),
-           "no part \"head\""));
-  assert_true(says(tsr_dist_tensor_create(m, TSR_F32, s, &(tsr_shardspec){.partial = tp, .n_partial = 1}, 0, &t),
-                   "can't be partial"));
-  assert_true(says(tsr_dist_tensor_create(
-                       m, TSR_F32, s, &(tsr_shardspec){.partition = rc, .mesh_axes = (const char *[]){"dp"}, .n = 1},
-                       TSR_UNEVEN_REFUSE, &t),
-                   "dimension 0 of 6 isn't cut evenly into 4 pieces by axis 1 \"dp\" of size 4"));
+      rig_says(tsr_dist_tensor_create(m, TSR_F32, s,
+                                      &(tsr_shardspec){.partition = rc, .mesh_axes = (const char *[]){"dp"}, .n = 1},
+                                      TSR_UNEVEN_REFUSE, &t),
+               "dimension 0 of 6 isn't cut evenly into 4 pieces by axis 1 \"dp\" of size 4"));
   const tsr_shardspec both = {.partition = rc, .mesh_axes = (const char *[]){"dp", "tp"}, .n = 2};
-  assert_true(says(tsr_dist_tensor_create(m, TSR_F32, (tsr_shape){2, {6, -3}}, &both, 0, &t),
-                   "dimension 1 = -3 is out of range; it is cut by axis 0 \"tp\" of size 2"));
-  assert_true(says(tsr_dist_tensor_create(m, TSR_F32, (tsr_shape){1, {-1}}, NULL, 0, &t),
-                   "dimension 0 = -1 is out of range"));
+  assert_true(rig_says(tsr_dist_tensor_create(m, TSR_F32, (tsr_shape){2, {6, -3}}, &both, 0, &t),
+                       "dimension 1 = -3 is out of range; it is cut by axis 0 \"tp\" of size 2"));
+  assert_true(rig_says(tsr_dist_tensor_create(m, TSR_F32, (tsr_shape){1, {-1}}, NULL, 0, &t),
+                       "dimension 0 = -1 is out of range"));
   assert_null(tsr_dist_tensor_create(m, TSR_F32, s, &(tsr_shardspec){.n = 0}, 0, &t));
   tsr_buffer *b;
-  assert_true(says(tsr_dist_tensor_local(t, 0, &b), "no devices"));
+  assert_true(rig_says(tsr_dist_tensor_local(t, 0, &b), "no devices"));
   tsr_dist_tensor_destroy(&t);
   tsr_mesh_destroy(&m);
 }

@@ -1,5 +1,6 @@
 /* Programs of a mesh against one device: what is put between the ops, the results of all of it, their bits under the
- * policy deterministic, unlike devices side by side, and what is refused. */
+ * policy deterministic, unlike devices side by side, and what is refused.
+ * Shards by calls and by search are in test_dist_shards.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,13 +17,6 @@ static dist_rig rig;
 
 static int open_rig(void **state) { return rig_open(&rig), 0; }
 static int close_rig(void **state) { return rig_close(&rig), 0; }
-
-static bool says(tsr_status st, const char *what) {
-  const bool ok = st && strstr(tsr_status_message(st), what);
-  if (!ok) printf("message: %s\nwanted: %s\n", st ? tsr_status_message(st) : "none", what);
-  tsr_status_free(st);
-  return ok;
-}
 
 /* A program: its function, its mesh, and the collectives that it is to have, "all_gather[tp] ...". */
 typedef struct program { const char *what, *mesh, *args, *body, *results, *types, *want; } program;
@@ -240,19 +234,19 @@ static void programs_that_make_no_sense_are_errors(void **state) {
                          "%y = \"tessera.graph.exp\"(%x) : (tensor<6x8xf32>) -> tensor<6x8xf32, {shard = [\"*\", \"*\"], partial = [\"dp\"]}>\n", "%y", "tensor<6x8xf32>", ""};
   const program both = {"", "", "%x: tensor<6x8xf32, {shard = [\"dp\", \"*\"]}>",
                         "%y = \"tessera.graph.all_reduce\"(%x) {axes = \"dp\", ranks = 2}\n", "%y", "tensor<6x8xf32>", ""};
-  assert_true(says(compile_on("dp=2", 1, &both, NULL), "are put in, not written"));
-  assert_true(says(compile_on("dp=2", 1, &whole, NULL), "nothing says how the graph's inputs lie"));
-  assert_true(says(compile_on("dp=2", 1, &whole, NULL), "tsr_graph_shard"));
+  assert_true(rig_says(compile_on("dp=2", 1, &both, NULL), "are put in, not written"));
+  assert_true(rig_says(compile_on("dp=2", 1, &whole, NULL), "nothing says how the graph's inputs lie"));
+  assert_true(rig_says(compile_on("dp=2", 1, &whole, NULL), "tsr_graph_shard"));
   assert_null(compile_on("dp=1", 1, &whole, NULL));
-  assert_true(says(compile_on("dp=2", 0, &cut, NULL), "no devices"));
-  assert_true(says(compile_on("tp=2", 1, &cut, NULL), "no axis \"dp\""));
+  assert_true(rig_says(compile_on("dp=2", 0, &cut, NULL), "no devices"));
+  assert_true(rig_says(compile_on("tp=2", 1, &cut, NULL), "no axis \"dp\""));
   const tsr_dist_options even = {.uneven = TSR_UNEVEN_REFUSE};
-  assert_true(says(compile_on("dp=4", 1, &cut, &even),
-                   "dimension 0 of 6 isn't cut evenly into 4 pieces by axis 0 \"dp\" of size 4"));
-  assert_true(says(compile_on("dp=2", 1, &partial, NULL), "can't be partial"));
-  assert_true(says(compile_on("dp=2", 1, &given, NULL), "no way to compute it makes its result lie"));
-  assert_true(says(compile_on("dp=2", 1, &cut, &(tsr_dist_options){.topology = "moon"}), "no topology \"moon\""));
-  assert_true(says(compile_on("dp=2", 1, &cut, &(tsr_dist_options){.uneven = (tsr_uneven)7}), "uneven"));
+  assert_true(rig_says(compile_on("dp=4", 1, &cut, &even),
+                       "dimension 0 of 6 isn't cut evenly into 4 pieces by axis 0 \"dp\" of size 4"));
+  assert_true(rig_says(compile_on("dp=2", 1, &partial, NULL), "can't be partial"));
+  assert_true(rig_says(compile_on("dp=2", 1, &given, NULL), "no way to compute it makes its result lie"));
+  assert_true(rig_says(compile_on("dp=2", 1, &cut, &(tsr_dist_options){.topology = "moon"}), "no topology \"moon\""));
+  assert_true(rig_says(compile_on("dp=2", 1, &cut, &(tsr_dist_options){.uneven = (tsr_uneven)7}), "uneven"));
 }
 
 /* As many ranks as the largest machine of one switch has. */
@@ -347,39 +341,11 @@ static void collectives_in_the_text_run_as_they_are(void **state) {
   tsr_dist_program_destroy(&x);
   tsr_mesh_destroy(&m);
   m = rig_mesh(&rig, "tp=2", 1);
-  assert_true(says(tsr_dist_program_compile(m, g, NULL, &x), "4 ranks, but the mesh has 2"));
+  assert_true(rig_says(tsr_dist_program_compile(m, g, NULL, &x), "4 ranks, but the mesh has 2"));
   tsr_mesh_destroy(&m);
   tsr_program *one;
-  assert_true(says(tsr_program_compile(rig.cpu[0], g, NULL, &one), "runs on a mesh"));
+  assert_true(rig_says(tsr_program_compile(rig.cpu[0], g, NULL, &one), "runs on a mesh"));
   tsr_graph_destroy(&g);
-}
-
-static void shards_by_calls_are_those_of_the_text(void **state) {
-  tsr_mesh *m = rig_mesh(&rig, "tp=2,dp=2", 2);
-  const char *const row[] = {"row"}, *const col[] = {"col"}, *const tp[] = {"tp"}, *const dp[] = {"dp"};
-  tsr_graph *g;
-  tsr_value v[2], y;
-  char *text;
-  assert_null(tsr_graph_create(rig.ctx, NULL, &g));
-  assert_null(tsr_graph_input(g, "x", TSR_F32, (tsr_shape){2, {4, 6}}, &v[0]));
-  assert_null(tsr_graph_input(g, "w", TSR_F32, (tsr_shape){2, {6, 8}}, &v[1]));
-  assert_null(tsr_graph_op(g, "matmul", v, 2, NULL, 0, &y));
-  assert_null(tsr_graph_output(g, y));
-  assert_null(tsr_graph_shard(g, v[0], m, &(tsr_shardspec){.partition = row, .mesh_axes = dp, .n = 1}));
-  assert_null(tsr_graph_shard(g, v[1], m, &(tsr_shardspec){.partition = col, .mesh_axes = tp, .n = 1}));
-  assert_true(says(tsr_graph_shard(g, 9, m, &(tsr_shardspec){.n = 0}), "not a value"));
-  assert_true(says(tsr_graph_shard(g, v[0], m, &(tsr_shardspec){.partial = tp, .n_partial = 1}), "can't be partial"));
-  assert_null(tsr_graph_print(g, &text));
-  assert_non_null(strstr(text, "%x: tensor<4x6xf32, {shard = [\"dp\", \"*\"]}>"));
-  assert_non_null(strstr(text, "%w: tensor<6x8xf32, {shard = [\"*\", \"tp\"]}>"));
-  tsr_text_free(rig.ctx, &text);
-  rig_data d;
-  rig_data_make(g, 3, true, &d);
-  assert_null(rig_run(m, g, NULL, &d));
-  assert_int_equal(rig_misses(g, &d, 0, "whole numbers"), 0);
-  rig_data_free(g, &d);
-  tsr_graph_destroy(&g);
-  tsr_mesh_destroy(&m);
 }
 
 static void tensors_of_another_mesh_are_refused(void **state) {
@@ -391,63 +357,17 @@ static void tensors_of_another_mesh_are_refused(void **state) {
   for (int i = 0; i < 2; i++) assert_null(tsr_dist_program_input(p, i, &in[i]));
   assert_null(tsr_dist_program_output(p, 0, &out));
   assert_null(tsr_dist_tensor_create(m, TSR_F32, (tsr_shape){2, {6, 8}}, NULL, TSR_UNEVEN_PAD, &other));
-  assert_true(says(tsr_dist_program_run(p, (tsr_dist_tensor *[]){other, other}, &out), "input 1 lies otherwise"));
-  assert_true(says(tsr_dist_program_run(p, in, &in[0]), "output 0 lies otherwise"));
-  assert_true(says(tsr_dist_program_run(p, in, (tsr_dist_tensor *[]){NULL}), "tensor"));
+  assert_true(rig_says(tsr_dist_program_run(p, (tsr_dist_tensor *[]){other, other}, &out), "input 1 lies otherwise"));
+  assert_true(rig_says(tsr_dist_program_run(p, in, &in[0]), "output 0 lies otherwise"));
+  assert_true(rig_says(tsr_dist_program_run(p, in, (tsr_dist_tensor *[]){NULL}), "tensor"));
   char *text;
-  assert_true(says(tsr_dist_program_profile(p, &text), "hasn't run"));
+  assert_true(rig_says(tsr_dist_program_profile(p, &text), "hasn't run"));
   assert_null(tsr_dist_program_run(p, in, &out));
   tsr_dist_tensor_destroy(&other), tsr_dist_tensor_destroy(&out);
   for (int i = 0; i < 2; i++) tsr_dist_tensor_destroy(&in[i]);
   tsr_dist_program_destroy(&p);
   tsr_mesh_destroy(&m);
   tsr_graph_destroy(&g);
-}
-
-/* A block of a transformer's feed-forward part: the search finds what one would write by hand, or better, and its
- * program is right. */
-static void shards_are_found_by_search(void **state) {
-  const program p = {"", "", "%x: tensor<256x128xf32>, %w: tensor<128x512xf32>, %v: tensor<512x128xf32>",
-                     MM("h", "x", "w") UN("g", "gelu", "h") MM("y", "g", "v") BIN("r", "add", "x", "y"), "%r", "tensor<256x128xf32>", ""};
-  static const char *const topologies[] = {NULL, "h100x8", "pcie8"};
-  for (int i = 0; i < 3; i++) {
-    const tsr_dist_options o = {.topology = topologies[i]};
-    tsr_graph *g = graph_of(&p);
-    tsr_mesh *m = rig_mesh(&rig, "tp=2,dp=2", 2);
-    char *why;
-    assert_null(tsr_graph_autoshard(g, m, &o, &why));
-    double found, whole;
-    assert_int_equal(sscanf(strchr(why, ':') + 1, " %lf us modelled, %lf us", &found, &whole), 2);
-    if (found > whole) fail_msg("%s", why);
-    if (!i) assert_true(found < 0.5 * whole);
-    tsr_text_free(rig.ctx, &why);
-    rig_data d;
-    rig_data_make(g, 3, false, &d);
-    assert_null(rig_run(m, g, &o, &d));
-    assert_int_equal(rig_misses(g, &d, 2, "found"), 0);
-    rig_data_free(g, &d);
-    tsr_graph_destroy(&g);
-    tsr_mesh_destroy(&m);
-  }
-}
-
-/* What was given stays; what doesn't fit is told. */
-static void search_keeps_what_is_given_and_tells_what_does_not_fit(void **state) {
-  const program p = {"", "", "%x: tensor<8x16xf32, {shard = [\"dp\", \"*\"]}>, %w: tensor<16x32xf32>",
-                     MM("y", "x", "w"), "%y", "tensor<8x32xf32>", ""};
-  tsr_graph *g = graph_of(&p);
-  tsr_mesh *m = rig_mesh(&rig, "tp=2,dp=2", 0);
-  char *text;
-  assert_null(tsr_graph_autoshard(g, m, NULL, &text));
-  assert_non_null(strstr(text, "x: dp,* (given)"));
-  tsr_text_free(rig.ctx, &text);
-  tsr_graph_destroy(&g);
-  const program large = {
-      "", "", "%x: tensor<1000000x1000000xf32>", UN("y", "exp", "x"), "%y", "tensor<1000000x1000000xf32>", ""};
-  g = graph_of(&large);
-  assert_true(says(tsr_graph_autoshard(g, m, NULL, NULL), "inputs need at least"));
-  tsr_graph_destroy(&g);
-  tsr_mesh_destroy(&m);
 }
 
 /* The audit's two points fail for what is wrong, and say so. */
@@ -495,11 +415,8 @@ int main(void) {
       cmocka_unit_test(seventy_two_ranks_run_in_one_process),
       cmocka_unit_test(collectives_go_on_beside_computing),
       cmocka_unit_test(collectives_in_the_text_run_as_they_are),
-      cmocka_unit_test(shards_by_calls_are_those_of_the_text),
       cmocka_unit_test(tensors_of_another_mesh_are_refused),
       cmocka_unit_test(checklist_finds_what_is_not_sharded_and_not_overlapped),
-      cmocka_unit_test(shards_are_found_by_search),
-      cmocka_unit_test(search_keeps_what_is_given_and_tells_what_does_not_fit),
   };
   return cmocka_run_group_tests(tests, open_rig, close_rig);
 }

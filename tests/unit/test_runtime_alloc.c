@@ -1,5 +1,5 @@
-/* Each allocation refused in turn, for the parts of the public interface that test_runtime_api's and the others' lives
- * don't reach: graphs by calls and IR text out, schedules and every dump, streams, events, captures, imported memory,
+/* Each allocation refused in turn, for the parts of the public interface that others' lives don't reach: from IR text
+ * to a result, graphs by calls and IR text out, schedules and every dump, streams, events, captures, imported memory,
  * profiles, the reference, tuning with its cache on disk. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,6 +76,25 @@ static tsr_code end(life *l, tsr_status st) {
   tsr_device_close(&l->dev);
   tsr_context_destroy(&l->ctx);
   return code;
+}
+
+/* From text to a result and the code that gave it. */
+static tsr_code text_to_result(counting *c) {
+  static const char text[] =
+      "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<5x7xf32>, %B: tensor<7x3xf32>):\n"
+      "%0 = \"tessera.graph.matmul\"(%A, %B)\n%1 = \"tessera.graph.gelu\"(%0)\n%2 = \"tessera.graph.softmax\"(%1)\n"
+      "\"tessera.graph.return\"(%2)\n}) {sym_name = \"main\"} : () -> ()\n";
+  life l;
+  char *dump = NULL;
+  tsr_status st = begin(&l, c, "");
+  if (!st) st = tsr_program_parse(l.dev, text, sizeof text - 1, "life.mlir", NULL, &l.p);
+  for (int i = 0; i < 3 && !st; i++) st = tsr_buffer_create(l.dev, 256, TSR_MEMORY_DEVICE, &l.b[i]);
+  for (int i = 0; i < 2; i++) l.in[i] = (tsr_binding){l.b[i], 0};
+  l.out = (tsr_binding){l.b[2], 0};
+  if (!st) st = tsr_program_run(l.p, NULL, l.in, &l.out);
+  if (!st) st = tsr_program_dump(l.p, TSR_LEVEL_TARGET, &dump, NULL);
+  if (l.ctx) tsr_text_free(l.ctx, &dump);
+  return end(&l, st);
 }
 
 /* By calls, with a schedule; text out at every level and in again. */
@@ -186,6 +205,10 @@ static void refuse_each(tsr_code (*life)(counting *), long least) {
     assert_true(refuse_each_allocation(life, true) > least);
   }
 }
+static void text_in_and_results(void **state) {
+  only_one = false;
+  assert_true(refuse_each_allocation(text_to_result, true) > 20);
+}
 static void graphs_and_text(void **state) { refuse_each(graph_and_text, 100); }
 static void streams_events_captures_imports(void **state) { refuse_each(streams_and_captures, 40); }
 static void profiles_and_the_reference(void **state) { refuse_each(profile_and_reference, 40); }
@@ -201,7 +224,7 @@ static void tuning(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(graphs_and_text),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(text_in_and_results), cmocka_unit_test(graphs_and_text),
                                      cmocka_unit_test(streams_events_captures_imports),
                                      cmocka_unit_test(profiles_and_the_reference), cmocka_unit_test(tuning)};
   for (int i = 0; i < M * K; i++) a_data[i] = (float)(i % 17) / 17;

@@ -1,19 +1,8 @@
-/* The public interface on the CPU: schedules by hand, captures, imported memory, numerics policies, threads, failing
- * allocations. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+/* The public interface on the CPU: schedules by hand, captures, imported memory, numerics policies, wrong use. Failing
+ * allocations are in test_runtime_alloc.c, threads in test_runtime_threads.c. */
+#include "tests/unit/product_rig.h"
 
 #include <math.h>
-#include <pthread.h>
-
-#include "tests/support/api_check.h"
 
 #define FAILS(code, e)                                                \
   do {                                                                \
@@ -23,71 +12,6 @@
     assert_null(strchr(tsr_status_message(f_), '\n'));                \
     tsr_status_free(f_);                                              \
   } while (0)
-
-typedef struct rig {
-  tsr_context *ctx;
-  tsr_device *dev;
-} rig;
-
-static rig open_rig(void) {
-  rig r = {0};
-  tsr_context_desc d = {.abi_version = TSR_ABI_VERSION, .cache_dir = ""};
-  OK(tsr_context_create(&d, &r.ctx));
-  OK(tsr_device_open(r.ctx, "cpu:0", &r.dev));
-  return r;
-}
-
-static void close_rig(rig *r) {
-  tsr_device_close(&r->dev);
-  tsr_context_destroy(&r->ctx);
-  assert_null(r->ctx);
-}
-
-static tsr_shape shape2(int64_t m, int64_t n) { return (tsr_shape){.rank = 2, .dims = {m, n}}; }
-
-/* A[m,k] * B[k,n] + C[n], relu. */
-static tsr_graph *product(rig *r, tsr_dtype t, int64_t m, int64_t n, int64_t k) {
-  tsr_graph *g;
-  tsr_value v[2], c[2], y;
-  OK(tsr_graph_create(r->ctx, "product", &g));
-  OK(tsr_graph_input(g, "A", t, shape2(m, k), &v[0]));
-  OK(tsr_graph_input(g, "B", t, shape2(k, n), &v[1]));
-  OK(tsr_graph_input(g, "C", t, (tsr_shape){.rank = 1, .dims = {n}}, &c[1]));
-  OK(tsr_graph_op(g, "matmul", v, 2, NULL, 0, &c[0]));
-  OK(tsr_graph_op(g, "add", c, 2, NULL, 0, &y));
-  OK(tsr_graph_op(g, "relu", &y, 1, NULL, 0, &y));
-  OK(tsr_graph_output(g, y));
-  return g;
-}
-
-static float value_at(size_t i, size_t seed) {
-  return (float)((double)((i * 2654435761u + seed * 40503u) % 2001) / 1000.0 - 1.0);
-}
-
-static tsr_buffer *filled(rig *r, size_t n, size_t seed) {
-  tsr_buffer *b;
-  OK(tsr_buffer_create(r->dev, n * 4, TSR_MEMORY_HOST, &b));
-  float *p = tsr_buffer_map(b);
-  assert_non_null(p);
-  for (size_t i = 0; i < n; i++) p[i] = value_at(i, seed);
-  return b;
-}
-
-/* Runs the f32 product with options; out holds m * n floats. */
-static void run_product(rig *r, const tsr_compile_options *o, int64_t m, int64_t n, int64_t k, float *out) {
-  tsr_graph *g = product(r, TSR_F32, m, n, k);
-  tsr_program *p;
-  OK(tsr_program_compile(r->dev, g, o, &p));
-  tsr_buffer *in[3] = {filled(r, (size_t)(m * k), 1), filled(r, (size_t)(k * n), 2), filled(r, (size_t)n, 3)}, *y;
-  OK(tsr_buffer_create(r->dev, (size_t)(m * n) * 4, TSR_MEMORY_DEVICE, &y));
-  tsr_binding bi[3] = {{in[0], 0}, {in[1], 0}, {in[2], 0}}, bo = {y, 0};
-  OK(tsr_program_run(p, NULL, bi, &bo));
-  OK(tsr_buffer_read(y, 0, out, (size_t)(m * n) * 4));
-  for (int i = 0; i < 3; i++) tsr_buffer_destroy(&in[i]);
-  tsr_buffer_destroy(&y);
-  tsr_program_destroy(&p);
-  tsr_graph_destroy(&g);
-}
 
 static void schedules_by_hand_keep_the_result(void **state) {
   enum { M = 97, N = 130, K = 300 };
@@ -351,115 +275,6 @@ static void kahan_beats_the_naive_bound_on_adversarial_sums(void **state) {
   free(x);
 }
 
-static void deterministic_bits_do_not_depend_on_threads(void **state) {
-  enum { M = 130, N = 70, K = 1000 };
-  static float first[M * N], again[M * N];
-  tsr_compile_options o = {.policy = TSR_POLICY_DETERMINISTIC};
-  for (int threads = 1; threads <= 5; threads += 2) {
-    char text[8];
-    snprintf(text, sizeof text, "%d", threads);
-    setenv("TSR_THREADS", text, 1);
-    rig r = open_rig();
-    run_product(&r, &o, M, N, K, threads == 1 ? first : again);
-    if (threads > 1) assert_memory_equal(first, again, sizeof first);
-    close_rig(&r);
-  }
-  unsetenv("TSR_THREADS");
-}
-
-static void *worker(void *v) {
-  enum { M = 33, N = 65, K = 129 };
-  float *out = v;
-  for (int i = 0; i < 5; i++) {
-    rig r = open_rig();
-    run_product(&r, NULL, M, N, K, out);
-    close_rig(&r);
-  }
-  return NULL;
-}
-
-static void two_contexts_on_two_threads_do_not_disturb_each_other(void **state) {
-  enum { COUNT = 33 * 65 };
-  static float a[COUNT], b[COUNT];
-  pthread_t t[2];
-  assert_int_equal(pthread_create(&t[0], NULL, worker, a), 0);
-  assert_int_equal(pthread_create(&t[1], NULL, worker, b), 0);
-  pthread_join(t[0], NULL);
-  pthread_join(t[1], NULL);
-  assert_memory_equal(a, b, sizeof a);
-}
-
-typedef struct shared_context { rig r; float out[33 * 65]; } shared_context;
-
-static void *same_device_worker(void *v) {
-  shared_context *s = v;
-  for (int i = 0; i < 5; i++) run_product(&s->r, NULL, 33, 65, 129, s->out);
-  return NULL;
-}
-
-static void *own_device_worker(void *v) {
-  shared_context *s = v;
-  for (int i = 0; i < 5; i++) {
-    rig r = {.ctx = s->r.ctx};
-    OK(tsr_device_open(r.ctx, "cpu:0", &r.dev));
-    run_product(&r, NULL, 33, 65, 129, s->out);
-    tsr_device_close(&r.dev);
-  }
-  return NULL;
-}
-
-/* Objects of their own, on one device and on devices that are opened at once. */
-static void one_context_serves_several_threads(void **state) {
-  static shared_context s[4];
-  pthread_t t[4];
-  rig r = open_rig();
-  for (int i = 0; i < 4; i++) {
-    s[i].r = r;
-    assert_int_equal(pthread_create(&t[i], NULL, i < 2 ? same_device_worker : own_device_worker, &s[i]), 0);
-  }
-  for (int i = 0; i < 4; i++) pthread_join(t[i], NULL);
-  for (int i = 1; i < 4; i++) assert_memory_equal(s[0].out, s[i].out, sizeof s[i].out);
-  close_rig(&r);
-}
-
-/* ---- failing allocations --------------------------------------------------------------------------------------- */
-
-/* Everything from the context to a result; whatever fails is a status, and nothing stays behind. */
-static tsr_code whole_life(counting *c) {
-  static const char text[] =
-      "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<5x7xf32>, %B: tensor<7x3xf32>):\n"
-      "%0 = \"tessera.graph.matmul\"(%A, %B)\n%1 = \"tessera.graph.gelu\"(%0)\n%2 = \"tessera.graph.softmax\"(%1)\n"
-      "\"tessera.graph.return\"(%2)\n}) {sym_name = \"main\"} : () -> ()\n";
-  tsr_allocator al = {count_alloc, count_free, c};
-  tsr_context_desc d = {.allocator = &al, .cache_dir = ""};
-  tsr_context *ctx = NULL;
-  tsr_device *dev = NULL;
-  tsr_program *p = NULL;
-  tsr_buffer *b[3] = {0};
-  char *dump = NULL;
-  tsr_status st = tsr_context_create(&d, &ctx);
-  if (!st) st = tsr_device_open(ctx, "cpu:0", &dev);
-  if (!st) st = tsr_program_parse(dev, text, sizeof text - 1, "life.mlir", NULL, &p);
-  for (int i = 0; i < 3 && !st; i++) st = tsr_buffer_create(dev, 256, TSR_MEMORY_DEVICE, &b[i]);
-  tsr_binding in[2] = {{b[0], 0}, {b[1], 0}}, out = {b[2], 0};
-  if (!st) st = tsr_program_run(p, NULL, in, &out);
-  if (!st) st = tsr_program_dump(p, TSR_LEVEL_TARGET, &dump, NULL);
-  tsr_code code = tsr_status_code(st);
-  tsr_status_free(st);
-  if (ctx) tsr_text_free(ctx, &dump);
-  for (int i = 0; i < 3; i++) tsr_buffer_destroy(&b[i]);
-  tsr_program_destroy(&p);
-  tsr_device_close(&dev);
-  tsr_context_destroy(&ctx);
-  return code;
-}
-
-static void every_failed_allocation_is_a_status(void **state) {
-  assert_true(refuse_each_allocation(whole_life, true) > 20);
-}
-
-/* ---- wrong use ------------------------------------------------------------------------------------------------- */
-
 static void wrong_use_is_one_clear_line(void **state) {
   rig r = open_rig();
   tsr_device *d;
@@ -495,10 +310,6 @@ int main(void) {
       cmocka_unit_test(unknown_switches_are_refused),
       cmocka_unit_test(a_capture_replays_what_was_called),
       cmocka_unit_test(kahan_beats_the_naive_bound_on_adversarial_sums),
-      cmocka_unit_test(deterministic_bits_do_not_depend_on_threads),
-      cmocka_unit_test(two_contexts_on_two_threads_do_not_disturb_each_other),
-      cmocka_unit_test(one_context_serves_several_threads),
-      cmocka_unit_test(every_failed_allocation_is_a_status),
       cmocka_unit_test(wrong_use_is_one_clear_line),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

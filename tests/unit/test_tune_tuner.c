@@ -1,129 +1,6 @@
-/* The whole decision with a pretended device: cache, search, reference check, runner-up, resuming, one decision per
- * mesh; and the interleaved timing under drift. */
-#include "core/tune/tuner.h"
-
-#include <math.h>
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "core/base/sample.h"
-
-static char dir[64];
-static tune_device device;
-static tune_problem problem;
-static tune_space sp;
-static tune_config dflt;
-
-/* Time falls towards m = n = 128, k = 256; `wrong_m` gives wrong results, `broken_n` can't be compiled. */
-typedef struct pretend {
-  int prepared, runs, checks, live, die_after;
-  int32_t wrong_m, broken_n, slow_m; /* slow: 10 ms */
-  int slow_runs, slow_kernels;
-  double drift;
-} pretend;
-typedef struct kernel {
-  tune_config c;
-} kernel;
-
-static double true_ns(const tune_config *c) {
-  return 1000 * (1 + fabs(log2(c->m / 128.0)) + fabs(log2(c->n / 128.0)) + 0.5 * fabs(log2(c->k / 256.0)));
-}
-static tsr_status p_prepare(void *user, const tune_config *c, void **out) {
-  pretend *p = user;
-  if (c->n == p->broken_n) return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("test", NULL, NULL), "does not compile");
-  kernel *k = malloc(sizeof *k);
-  k->c = *c;
-  p->prepared++, p->live++;
-  p->slow_kernels += c->m == p->slow_m;
-  *out = k;
-  return NULL;
-}
-static tsr_status p_run(void *user, void *kern, double *ns) {
-  pretend *p = user;
-  if (p->die_after && ++p->runs > p->die_after)
-    return st_make(NULL, TSR_DEVICE_LOST, ST_WHERE("test", NULL, NULL), "lost");
-  p->drift *= 1.0001;
-  if (((kernel *)kern)->c.m == p->slow_m) return p->slow_runs++, *ns = 1e7, NULL;
-  *ns = true_ns(&((kernel *)kern)->c) * p->drift;
-  return NULL;
-}
-static tsr_status p_check(void *user, void *kern, bool *right) {
-  pretend *p = user;
-  p->checks++;
-  *right = ((kernel *)kern)->c.m != p->wrong_m;
-  return NULL;
-}
-static void p_release(void *user, void *kern) {
-  ((pretend *)user)->live--;
-  free(kern);
-}
-static tune_target target_of(pretend *p) { return (tune_target){p, p_prepare, p_run, p_check, p_release, NULL}; }
-
-static int setup(void **state) {
-  snprintf(dir, sizeof dir, "/tmp/tsr-tuner-XXXXXX");
-  device = (tune_device){.name = "cpu",
-                         .is_cpu = true,
-                         .cores = 2,
-                         .warp_size = 16,
-                         .shared_per_block = 2 << 20,
-                         .fma_gflops = 1e9,
-                         .n_tiers = 1,
-                         .tier = {{"memory", 0, 1e9, 0, false}}};
-  problem = (tune_problem){.family = FAMILY_MATMUL,
-                           .op = "matmul",
-                           .batch = 1,
-                           .m = 512,
-                           .n = 512,
-                           .k = 512,
-                           .in = TSR_F32,
-                           .acc = TSR_F32,
-                           .out = TSR_F32};
-  space_build(&device, &problem, &(space_options){.knobs = SPACE_TILE}, &sp);
-  space_point at;
-  if (!space_nearest(&sp, &(tune_config){.m = 32, .n = 32, .k = 64}, &at)) return -1;
-  dflt = space_config(&sp, &at);
-  return mkdtemp(dir) ? 0 : -1;
-}
-static int teardown(void **state) {
-  char cmd[100];
-  snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
-  return system(cmd);
-}
-
-static tuner_desc desc_of(const tune_target *t, tune_cache *c) {
-  return (tuner_desc){.mode = TUNE_FULL,
-                      .device = &device,
-                      .problem = &problem,
-                      .space = &sp,
-                      .dflt = &dflt,
-                      .target = t,
-                      .cache = c,
-                      .key = {"matmul", "512x512x512", "f32", "", "fast", "", "avx512", "cpu", "g"},
-                      .stop_fraction = 2,
-                      .samples = 40,
-                      .timing = {.most_runs = 10}};
-}
-static tune_cache *open_cache(void) {
-  tune_cache *c = NULL;
-  assert_null(cache_open(NULL, dir, NULL, &c));
-  return c;
-}
-static bool has_cache(void) {
-  tune_cache *c = open_cache();
-  cache_info i;
-  cache_describe(c, &i);
-  cache_close(&c);
-  return i.writable;
-}
+/* The whole decision with a pretended device: cache, search, reference check, runner-up, resuming, timing under drift.
+ * Of a mesh: test_tune_mesh.c. */
+#include "tests/unit/tune_pretend.h"
 
 static void second_call_measures_nothing_also_in_another_process(void **state) {
   if (!has_cache()) skip();
@@ -344,102 +221,6 @@ static void model_only_measures_nothing_but_is_checked(void **state) {
   assert_true(r.source == TUNE_FROM_MODEL && r.measurements == 0 && p.runs == 0 && p.checks >= 1);
 }
 
-typedef struct wire {
-  unsigned char data[512];
-  bool sending;
-} wire;
-static tsr_status broadcast(void *user, void *data, size_t bytes) {
-  wire *w = user;
-  assert_true(bytes <= sizeof w->data);
-  if (w->sending) memcpy(w->data, data, bytes);
-  else memcpy(data, w->data, bytes);
-  return NULL;
-}
-static void mesh_takes_one_decision(void **state) {
-  pretend p = {.drift = 1}, q = {.drift = 1, .wrong_m = 128}; /* the second rank would have chosen otherwise */
-  tune_target tp = target_of(&p), tq = target_of(&q);
-  wire w = {.sending = true};
-  tune_agree zero = {0, broadcast, &w}, one = {1, broadcast, &w};
-  tuner_desc d0 = desc_of(&tp, NULL), d1 = desc_of(&tq, NULL);
-  d0.agree = &zero, d1.agree = &one;
-  tuner_result r0, r1;
-  assert_null(tuner_run(&d0, &r0));
-  w.sending = false;
-  assert_null(tuner_run(&d1, &r1));
-  assert_memory_equal(&r0.config, &r1.config, sizeof r0.config);
-  assert_true(r1.source == TUNE_FROM_RANK0 && q.prepared == 0);
-  w.sending = true;
-  p.die_after = 1, p.runs = 1;
-  tsr_status st = tuner_run(&d0, &r0);
-  assert_int_equal(tsr_status_code(st), TSR_DEVICE_LOST);
-  tsr_status_free(st);
-  w.sending = false;
-  st = tuner_run(&d1, &r1); /* the failure reaches all */
-  assert_int_equal(tsr_status_code(st), TSR_DEVICE_LOST);
-  tsr_status_free(st);
-}
-
-/* Four ranks at once, each a thread with a broadcast of its own: everyone waits until rank 0's bytes are there. */
-typedef struct fabric {
-  pthread_mutex_t lock;
-  pthread_cond_t arrived;
-  unsigned char data[512];
-  int calls;
-  bool sent;
-} fabric;
-typedef struct rank {
-  fabric *f;
-  int index;
-  pretend p;
-  tuner_result r;
-  tsr_code code;
-} rank;
-static tsr_status fabric_broadcast(void *user, void *data, size_t bytes) {
-  rank *k = user;
-  fabric *f = k->f;
-  pthread_mutex_lock(&f->lock);
-  f->calls++;
-  if (k->index == 0) {
-    memcpy(f->data, data, bytes);
-    f->sent = true;
-    pthread_cond_broadcast(&f->arrived);
-  }
-  while (!f->sent) pthread_cond_wait(&f->arrived, &f->lock);
-  memcpy(data, f->data, bytes);
-  pthread_mutex_unlock(&f->lock);
-  return NULL;
-}
-static void *run_rank(void *user) {
-  rank *k = user;
-  tune_target t = target_of(&k->p);
-  tune_agree agree = {k->index, fabric_broadcast, k};
-  tuner_desc d = desc_of(&t, NULL);
-  d.agree = &agree;
-  tsr_status st = tuner_run(&d, &k->r);
-  k->code = tsr_status_code(st);
-  tsr_status_free(st);
-  return NULL;
-}
-static void four_ranks_take_rank_0s_decision(void **state) {
-  enum { RANKS = 4 };
-  fabric f = {.lock = PTHREAD_MUTEX_INITIALIZER, .arrived = PTHREAD_COND_INITIALIZER};
-  rank k[RANKS] = {{0}};
-  pthread_t t[RANKS];
-  for (int i = RANKS - 1; i >= 0; i--) {
-    k[i] = (rank){.f = &f, .index = i, .p = {.drift = 1, .wrong_m = i ? 128 : 0}};
-    assert_int_equal(pthread_create(&t[i], NULL, run_rank, &k[i]), 0);
-  }
-  for (int i = 0; i < RANKS; i++) pthread_join(t[i], NULL);
-  assert_int_equal(f.calls, RANKS);
-  assert_true(k[0].r.source == TUNE_FROM_SEARCH && k[0].p.prepared > 8);
-  for (int i = 1; i < RANKS; i++) {
-    assert_true(k[i].code == TSR_OK && k[i].r.source == TUNE_FROM_RANK0 && k[i].p.prepared == 0 &&
-                k[i].r.measurements == 0);
-    assert_memory_equal(&k[0].r.config, &k[i].r.config, sizeof k[i].r.config);
-    assert_memory_equal(&k[0].r.runner_up, &k[i].r.runner_up, sizeof k[i].r.runner_up);
-  }
-}
-
 static void slow_candidate_is_not_timed(void **state) {
   pretend p = {.drift = 1, .slow_m = 64};
   tune_target t = target_of(&p);
@@ -472,47 +253,6 @@ static void cancelled_search_tells_its_best_and_stores_nothing(void **state) {
   cache_close(&c);
 }
 
-typedef struct clocked {
-  int runs;
-  double ns;
-  int fail_at;
-} clocked;
-static double machine = 1;
-static tsr_status clocked_run(void *user, double *ns) {
-  clocked *c = user;
-  machine = c->runs % 7 == 3 ? 5 : 1; /* a slow moment now and then */
-  if (++c->runs == c->fail_at) return st_make(NULL, TSR_LAUNCH_FAILED, ST_WHERE("test", NULL, NULL), "no");
-  *ns = c->ns * machine;
-  return NULL;
-}
-static void timing_takes_medians_and_counts_runs(void **state) {
-  clocked c[3] = {{.ns = 100}, {.ns = 200}, {.ns = 50, .fail_at = 6}};
-  timing_subject s[3] = {{clocked_run, &c[0]}, {clocked_run, &c[1]}, {clocked_run, &c[2]}};
-  timing_result r[3];
-  assert_null(timing_interleaved(NULL, s, 3, &(timing_options){.most_runs = 10}, r));
-  assert_true(r[0].median_ns == 100 && r[1].median_ns == 200 && r[0].min_ns == 100);
-  assert_true(r[0].runs == 10 && c[0].runs == 13); /* 3 warm-ups */
-  assert_int_equal(tsr_status_code(r[2].failure), TSR_LAUNCH_FAILED);
-  assert_true(r[2].median_ns == 0 && c[2].runs == 6);
-  tsr_status_free(r[2].failure);
-  clocked slow[4] = {{.ns = 100}, {.ns = 5000}, {.ns = 3000}, {.ns = 2000}};
-  timing_subject with[4] = {
-      {clocked_run, &slow[0]}, {clocked_run, &slow[1]}, {clocked_run, &slow[2], true}, {clocked_run, &slow[3]}};
-  timing_result r4[4];
-  assert_null(timing_interleaved(NULL, with, 4, &(timing_options){.most_runs = 10, .give_up_ns = 1000}, r4));
-  assert_true(r4[1].given_up && slow[1].runs == 2 && r4[1].median_ns == 5000 && r4[1].runs == 1);
-  assert_true(r4[3].given_up && slow[3].runs == 3 && r4[3].median_ns == 2000);
-  assert_true(!r4[0].given_up && slow[0].runs == 13 && !r4[2].given_up && slow[2].runs == 13 &&
-              r4[2].median_ns == 3000);
-  double odd[] = {3, 1, 2}, even[] = {4, 1, 3, 2};
-  sample_sort(odd, 3);
-  sample_sort(even, 4);
-  sample_sort(NULL, 0);
-  assert_true(odd[0] == 1 && odd[2] == 3 && even[0] == 1 && even[3] == 4);
-  assert_true(sample_median(odd, 3) == 2 && sample_median(even, 4) == 2.5 && sample_median(NULL, 0) == 0);
-}
-
-#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 int main(void) {
   const struct CMUnitTest tests[] = {
       CASE(second_call_measures_nothing_also_in_another_process),
@@ -526,11 +266,8 @@ int main(void) {
       CASE(failing_winner_at_launch_falls_back),
       CASE(modes_off_and_cached_never_measure),
       CASE(model_only_measures_nothing_but_is_checked),
-      CASE(mesh_takes_one_decision),
-      CASE(four_ranks_take_rank_0s_decision),
       CASE(slow_candidate_is_not_timed),
       CASE(cancelled_search_tells_its_best_and_stores_nothing),
-      CASE(timing_takes_medians_and_counts_runs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

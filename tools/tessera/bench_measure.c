@@ -1,5 +1,5 @@
-/* tools/tessera/bench_measure.c - one case: graph, operands, check against the reference, then ours and the peers in
- * turns on operand sets that rotate through more memory than the caches hold. */
+/* tools/tessera/bench_measure.c - one case: its work compiled and checked against the reference, then ours and the
+ * peers in turns on operand sets that rotate through more memory than the caches hold. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "core/base/sample.h"
 #include "core/base/status.h"
 #include "core/passes/schedule/kernel.h"
-#include "tools/tessera/bench.h"
+#include "tools/tessera/bench_work.h"
 
 enum { MAX_SETS = 128, MAX_REPS = 64, SAMPLES = 96 };
 enum { UNTUNED, TABLE, WITHOUT, N_RIVALS = WITHOUT + BENCH_MOST_WITHOUT };
@@ -18,143 +18,16 @@ enum { UNTUNED, TABLE, WITHOUT, N_RIVALS = WITHOUT + BENCH_MOST_WITHOUT };
 typedef struct measure {
   const bench_case *c;
   const bench_options *o;
-  tsr_context *ctx;
-  tsr_graph *g;
+  bench_work w;
   tsr_program *p;
   tsr_program *rival[N_RIVALS]; /* the same work without tuning, with the tile of the default table, without single
                                    switches; or NULL */
-  int n_in, n_sets;
-  void *data[OP_GRAPH_OPERANDS];  /* operands on the host, the same in every set */
-  size_t bytes[OP_GRAPH_OPERANDS];
-  tsr_binding in[MAX_SETS][OP_GRAPH_OPERANDS], out[MAX_SETS];
+  int n_sets;
+  tsr_binding in[MAX_SETS][OP_GRAPH_OPERANDS], out[MAX_SETS]; /* of the same operands */
   peer_job *jobs[8];
   bench_timer timer;
   bool by_events;
 } measure;
-
-/* ---- graph ----------------------------------------------------------------------------------------------------- */
-
-static tsr_shape shape_of(int rank, int64_t a, int64_t b, int64_t c) {
-  return (tsr_shape){.rank = rank, .dims = {a, b, c}};
-}
-
-static uint64_t next_random(uint64_t *s) {
-  *s ^= *s << 13;
-  *s ^= *s >> 7;
-  return *s ^= *s << 17;
-}
-
-/* Normal numbers, integers uniform over the type's range: n drawn from 65536 of them, since hundreds of millions are
- * wanted at once. */
-static void draw(tsr_dtype t, void *out, size_t n, uint64_t seed) {
-  static _Alignas(8) unsigned char pool[65536 * 8];
-  n *= (size_t)dtype_parts(t);
-  t = dtype_part(t);
-  size_t size = tsr_dtype_size(t);
-  for (size_t k = 0; k < 65536; k++) {
-    uint64_t r = next_random(&seed);
-    double u = (double)(r >> 11) / 9007199254740992.0,
-           v = sqrt(-2 * log(u + 1e-12)) * cos(6.283185307 * (double)(r & 0xffff) / 65536.0);
-    if (dtype_is_float(t)) dtype_store(t, pool, k, v);
-    else memcpy(pool + k * size, &(uint64_t){t == TSR_BOOL ? r & 1 : r}, size);
-  }
-#define DRAW(type)                                                             \
-  for (size_t k = 0; k < n; k += 4) {                                          \
-    uint64_t r = next_random(&seed);                                           \
-    for (size_t e = k; e < k + 4 && e < n; e++, r >>= 16) ((type *)out)[e] = ((const type *)pool)[r & 0xffff]; \
-  }
-  if (size == 1) DRAW(uint8_t)
-  else if (size == 2) DRAW(uint16_t)
-  else if (size == 4) DRAW(uint32_t)
-  else DRAW(uint64_t)
-#undef DRAW
-}
-
-static tsr_status operand(measure *m, const char *name, tsr_dtype t, tsr_shape s, bool constant, tsr_value *out) {
-  size_t n = 1;
-  for (int i = 0; i < s.rank; i++) n *= (size_t)s.dims[i];
-  int i = m->n_in;
-  m->bytes[i] = n * tsr_dtype_size(t);
-  m->data[i] = malloc(m->bytes[i] + 64);
-  if (!m->data[i]) return NULL; /* reported by the caller through a NULL operand */
-  draw(t, m->data[i], n, 88172645463325252ull + (uint64_t)i * 977 + (uint64_t)m->o->seed * 0x9e3779b97f4a7c15ull);
-  m->n_in++;
-  return constant ? tsr_graph_constant(m->g, t, s, m->data[i], out) : tsr_graph_input(m->g, name, t, s, out);
-}
-
-/* Indices of the first of m rows, drawn. */
-static void into_range(void *indices, size_t n, int64_t m) {
-  for (size_t i = 0; i < n; i++) ((uint32_t *)indices)[i] %= (uint32_t)m;
-}
-
-static tsr_status op(measure *m, const char *name, const tsr_value *v, int n, const tsr_attr *a, int n_attrs,
-                     tsr_value *out) {
-  return tsr_graph_op(m->g, name, v, n, a, n_attrs, out);
-}
-
-#define TRY(e)                 \
-  do {                         \
-    tsr_status st_ = (e);      \
-    if (st_) return st_;       \
-  } while (0)
-
-static tsr_status build_matmul(measure *m, tsr_value *r) {
-  const bench_case *c = m->c;
-  bool batched = c->batch > 1;
-  tsr_value v[2];
-  TRY(operand(m, "A", c->dtype, batched ? shape_of(3, c->batch, c->m, c->k) : shape_of(2, c->m, c->k, 0), false,
-              &v[0]));
-  TRY(operand(m, "B", c->dtype, batched ? shape_of(3, c->batch, c->k, c->n) : shape_of(2, c->k, c->n, 0), c->packed_b,
-              &v[1]));
-  TRY(op(m, "matmul", v, 2, NULL, 0, r));
-  if (strcmp(c->op, "matmul_bias_gelu")) return NULL;
-  v[0] = *r;
-  TRY(operand(m, "bias", c->dtype, shape_of(1, c->n, 0, 0), false, &v[1]));
-  TRY(op(m, "add", v, 2, NULL, 0, r));
-  return op(m, "gelu", r, 1, NULL, 0, r);
-}
-
-/* Adds its extent to a square matrix's diagonal, so that factors exist and solutions stay small. */
-static void dominate(tsr_dtype t, void *data, size_t bytes) {
-  const size_t count = bytes / tsr_dtype_size(t);
-  size_t n = 0;
-  while (n * n < count) n++;
-  for (size_t i = 0; i < n; i++) dtype_store(t, data, i * (n + 1), dtype_load(t, data, i * (n + 1)) + (double)n);
-}
-
-static tsr_status build(measure *m) {
-  const bench_case *c = m->c;
-  tsr_value v[OP_GRAPH_OPERANDS], r;
-  TRY(tsr_graph_create(m->ctx, "bench", &m->g));
-  if (bench_is_matmul(c)) {
-    TRY(build_matmul(m, &r));
-  } else {
-    static const char *const names[OP_GRAPH_OPERANDS] = {"X", "Y", "Z", "U", "V", "W"};
-    const tsr_attr *attrs;
-    int n = op_graph_operands(c->op), n_attrs = op_graph_attrs(c->op, &attrs);
-    for (int i = 0; i < n; i++) {
-      const bool index = op_graph_is_index(c->op, i);
-      TRY(operand(m, names[i], op_graph_operand_type(c->op, i, c->dtype),
-                  op_graph_operand(c->op, i, shape_of(2, c->m, c->n, 0)), false, &v[i]));
-      if (op_graph_is_dominant(c->op, i)) dominate(c->dtype, m->data[i], m->bytes[i]);
-      if (index) into_range(m->data[i], m->bytes[i] / sizeof(int32_t), c->m);
-    }
-    tsr_value all[OP_GRAPH_RESULTS] = {0}; /* of several the first is written; what computes all of them stays */
-    TRY(tsr_graph_op_results(m->g, c->op, v, n, attrs, n_attrs, all, op_graph_results(c->op)));
-    r = all[0];
-  }
-  return tsr_graph_output(m->g, r);
-}
-
-tsr_status bench_check(tsr_context *ctx, bench_case *c) {
-  bench_case least = *c;
-  least.m = least.n = least.k = 2; /* pairs of elements, and blocks, are whole */
-  measure m = {.c = &least, .o = &(bench_options){0}, .ctx = ctx};
-  tsr_status st = build(&m);
-  tsr_graph_destroy(&m.g);
-  for (int i = 0; i < m.n_in; i++) free(m.data[i]);
-  return st ? st : bench_count(c);
-}
 
 /* ---- buffers and check ----------------------------------------------------------------------------------------- */
 
@@ -165,7 +38,7 @@ static int operand_of(const measure *m, int input) { return m->c->packed_b && in
 
 static tsr_status make_sets(measure *m) {
   size_t set = tsr_program_output(m->p, 0).bytes;
-  for (int i = 0; i < m->n_in; i++) set += m->bytes[i];
+  for (int i = 0; i < m->w.n_in; i++) set += m->w.bytes[i];
   size_t want = (size_t)192 << 20, most = (size_t)1500 << 20;
   m->n_sets = (int)(want / (set + 1)) + 2;
   if ((size_t)m->n_sets * set > most) m->n_sets = (int)(most / set);
@@ -177,8 +50,8 @@ static tsr_status make_sets(measure *m) {
   for (int s = 0; !st && s < m->n_sets; s++) {
     for (int i = 0; i < inputs_of(m) && !st; i++) {
       int k = operand_of(m, i);
-      st = tsr_buffer_create(m->o->dev, m->bytes[k], TSR_MEMORY_DEVICE, &m->in[s][i].buffer);
-      if (!st) st = tsr_buffer_write(m->in[s][i].buffer, 0, m->data[k], m->bytes[k]);
+      st = tsr_buffer_create(m->o->dev, m->w.bytes[k], TSR_MEMORY_DEVICE, &m->in[s][i].buffer);
+      if (!st) st = tsr_buffer_write(m->in[s][i].buffer, 0, m->w.data[k], m->w.bytes[k]);
     }
     if (!st) st = tsr_buffer_create(m->o->dev, out_bytes, TSR_MEMORY_DEVICE, &m->out[s].buffer);
     if (!st) st = tsr_buffer_write(m->out[s].buffer, 0, zeros, out_bytes);
@@ -203,13 +76,13 @@ static tsr_status check(measure *m, bench_result *r) {
   for (int i = 0; i < samples; i++) at[i] = samples == n ? i : (int64_t)((double)i / (samples - 1) * (double)(n - 1));
   double want[SAMPLES], tolerance[SAMPLES];
   const void *inputs[OP_GRAPH_OPERANDS];
-  for (int i = 0; i < inputs_of(m); i++) inputs[i] = m->data[operand_of(m, i)];
+  for (int i = 0; i < inputs_of(m); i++) inputs[i] = m->w.data[operand_of(m, i)];
   void *got = malloc(t.bytes + 8);
   if (!got) return NULL;
   tsr_status st = tsr_program_run(m->p, NULL, m->in[0], &m->out[0]);
   if (!st) st = wait_for_device(m);
   if (!st) st = tsr_buffer_read(m->out[0].buffer, 0, got, t.bytes);
-  if (!st) st = tsr_graph_reference_at(m->g, inputs, 0, at, samples, want, tolerance);
+  if (!st) st = tsr_graph_reference_at(m->w.g, inputs, 0, at, samples, want, tolerance);
   r->ok = !st;
   for (int i = 0; i < samples && !st; i++) {
     double have = dtype_load(t.dtype, got, (size_t)at[i]), e = fabs(have - want[i]);
@@ -263,7 +136,7 @@ static void open_peers(measure *m, bench_result *r) {
     }
     if (!st) st = peer_create(p, &d, &m->jobs[i]);
     for (int s = 0; s < m->n_sets && !st; s++)
-      for (int k = 0; k < 2 && k < m->n_in && !st; k++) st = peer_write(m->jobs[i], s, k, m->data[k]);
+      for (int k = 0; k < 2 && k < m->w.n_in && !st; k++) st = peer_write(m->jobs[i], s, k, m->w.data[k]);
     if (st) {
       say_why(r->peers[i].why, sizeof r->peers[i].why, peer_name(p), st);
       tsr_status_free(st);
@@ -286,15 +159,15 @@ static tsr_status choose_clock(measure *m, bench_result *r) {
 
 static tsr_status program_runs(measure *m, tsr_program *p, int *set, int inner, double *us) {
   int64_t from = clock_ns();
-  if (m->by_events) TRY(bench_timer_start(&m->timer));
+  if (m->by_events) TSR_TRY(bench_timer_start(&m->timer));
   for (int i = 0; i < inner; i++) {
     int s = (*set)++ % m->n_sets;
-    TRY(tsr_program_run(p, NULL, m->in[s], &m->out[s]));
+    TSR_TRY(tsr_program_run(p, NULL, m->in[s], &m->out[s]));
   }
   if (m->by_events) {
-    TRY(bench_timer_stop(&m->timer, us));
+    TSR_TRY(bench_timer_stop(&m->timer, us));
   } else {
-    TRY(wait_for_device(m));
+    TSR_TRY(wait_for_device(m));
     *us = clock_us_since(from);
   }
   *us /= inner;
@@ -306,12 +179,12 @@ static tsr_status ours(measure *m, int *set, int inner, double *us) { return pro
 static tsr_status theirs(const measure *m, int i, int *set, int inner, double *us) {
   peer_job *j = m->jobs[i];
   int64_t from = clock_ns();
-  if (m->by_events) TRY(peer_clock_start(j));
-  for (int k = 0; k < inner; k++) TRY(peer_run(j, (*set)++ % m->n_sets));
+  if (m->by_events) TSR_TRY(peer_clock_start(j));
+  for (int k = 0; k < inner; k++) TSR_TRY(peer_run(j, (*set)++ % m->n_sets));
   if (m->by_events) {
-    TRY(peer_clock_stop(j, us));
+    TSR_TRY(peer_clock_stop(j, us));
   } else {
-    TRY(peer_wait(j));
+    TSR_TRY(peer_wait(j));
     *us = clock_us_since(from);
   }
   *us /= inner;
@@ -334,11 +207,11 @@ static tsr_status heat(measure *m, const bench_result *r, int *set) {
   double us;
   if (d->software || !strcmp(d->backend, "cpu")) return NULL;
   int64_t start = clock_ns();
-  for (int n = 0; n < 500 && clock_us_since(start) < 2e7; n += 50) TRY(ours(m, &set[0], 50, &us));
+  for (int n = 0; n < 500 && clock_us_since(start) < 2e7; n += 50) TSR_TRY(ours(m, &set[0], 50, &us));
   for (int i = 0; i < r->n_peers; i++) {
     start = clock_ns();
     for (int n = 0; m->jobs[i] && n < 500 && clock_us_since(start) < 2e7; n += 50)
-      TRY(theirs(m, i, &set[1 + i], 50, &us));
+      TSR_TRY(theirs(m, i, &set[1 + i], 50, &us));
   }
   return NULL;
 }
@@ -349,7 +222,7 @@ static tsr_status read_clocks(measure *m, bench_result *r, int *set, double us) 
   if (!m->by_events) return NULL;
   for (int i = 0; i < n; i++) {
     int s = (*set)++ % m->n_sets;
-    TRY(tsr_program_run(m->p, NULL, m->in[s], &m->out[s]));
+    TSR_TRY(tsr_program_run(m->p, NULL, m->in[s], &m->out[s]));
     if (i == n / 2) r->clocks = bench_read_clocks(tsr_device_get_info(m->o->dev));
   }
   return wait_for_device(m);
@@ -362,33 +235,33 @@ static tsr_status time_all(measure *m, bench_result *r) {
   for (int w = 0; w < warm; w++) {
     bench_place_hold_caller(m->o->place, w > 0); /* threads inherit their creator's cores: they're all there by now */
     bench_settle();
-    TRY(ours(m, &set[0], 1, &us));
+    TSR_TRY(ours(m, &set[0], 1, &us));
     bench_place_new_threads(m->o->place);
     last[0] = us;
     inner[0] = inner_for(us);
     for (int i = 0; i < N_RIVALS; i++)
-      if (m->rival[i]) TRY(program_runs(m, m->rival[i], &set[0], 1, &us));
+      if (m->rival[i]) TSR_TRY(program_runs(m, m->rival[i], &set[0], 1, &us));
     for (int i = 0; i < r->n_peers; i++) {
       if (!m->jobs[i]) continue;
       bench_settle();
-      TRY(theirs(m, i, &set[1 + i], 1, &us));
+      TSR_TRY(theirs(m, i, &set[1 + i], 1, &us));
       bench_place_new_threads(m->o->place);
       last[1 + i] = us;
       inner[1 + i] = inner_for(us);
     }
   }
-  TRY(heat(m, r, set));
+  TSR_TRY(heat(m, r, set));
   int64_t start = clock_ns();
   while (reps < MAX_REPS && (reps < 7 || clock_us_since(start) < m->o->seconds * 1e6) &&
          (reps < 3 || clock_us_since(start) < 4 * m->o->seconds * 1e6)) {
-    TRY(wake(m, 0, &set[0], last[0]));
-    TRY(ours(m, &set[0], inner[0], &t[0][reps]));
+    TSR_TRY(wake(m, 0, &set[0], last[0]));
+    TSR_TRY(ours(m, &set[0], inner[0], &t[0][reps]));
     for (int i = 0; i < N_RIVALS; i++)
-      if (m->rival[i]) TRY(program_runs(m, m->rival[i], &set[0], inner[0], &rivals[i][reps]));
+      if (m->rival[i]) TSR_TRY(program_runs(m, m->rival[i], &set[0], inner[0], &rivals[i][reps]));
     for (int i = 0; i < r->n_peers; i++) {
       if (!m->jobs[i]) continue;
-      TRY(wake(m, 1 + i, &set[1 + i], last[1 + i]));
-      TRY(theirs(m, i, &set[1 + i], inner[1 + i], &t[1 + i][reps]));
+      TSR_TRY(wake(m, 1 + i, &set[1 + i], last[1 + i]));
+      TSR_TRY(theirs(m, i, &set[1 + i], inner[1 + i], &t[1 + i][reps]));
     }
     reps++;
   }
@@ -415,11 +288,10 @@ static void close_all(measure *m) {
     for (int i = 0; i < OP_GRAPH_OPERANDS; i++) tsr_buffer_destroy(&m->in[s][i].buffer);
     tsr_buffer_destroy(&m->out[s].buffer);
   }
-  for (int i = 0; i < m->n_in; i++) free(m->data[i]);
   bench_timer_destroy(&m->timer);
   for (int i = 0; i < N_RIVALS; i++) tsr_program_destroy(&m->rival[i]);
   tsr_program_destroy(&m->p);
-  tsr_graph_destroy(&m->g);
+  bench_work_clear(&m->w);
 }
 
 /* Before any operand exists: loading may fork to try a library's kernels, after which each page of ours costs a fault
@@ -447,7 +319,7 @@ static tsr_status compile_table(measure *m, const tsr_compile_options *untuned) 
   tsr_schedule s = {.m = fit(p.m, c->m), .n = fit(p.n, c->n), .k = fit(p.k, c->k)};
   tsr_compile_options o = *untuned;
   o.schedules = &s, o.n_schedules = 1;
-  return tsr_program_compile(m->o->dev, m->g, &o, &m->rival[TABLE]);
+  return tsr_program_compile(m->o->dev, m->w.g, &o, &m->rival[TABLE]);
 }
 
 static tsr_status compile_without(measure *m, const tsr_compile_options *as_ours, bench_result *r) {
@@ -457,7 +329,7 @@ static tsr_status compile_without(measure *m, const tsr_compile_options *as_ours
     snprintf(r->without[r->n_without].name, sizeof r->without[0].name, "%.*s", (int)n, list);
     list += n + (list[n] == ',');
     o.disable = r->without[r->n_without].name;
-    TRY(tsr_program_compile(m->o->dev, m->g, &o, &m->rival[WITHOUT + r->n_without]));
+    TSR_TRY(tsr_program_compile(m->o->dev, m->w.g, &o, &m->rival[WITHOUT + r->n_without]));
   }
   return NULL;
 }
@@ -468,15 +340,14 @@ tsr_status bench_measure(tsr_context *ctx, const bench_case *c, const bench_opti
   if (!m) return NULL;
   m->c = c;
   m->o = o;
-  m->ctx = ctx;
   load_peers(o);
-  tsr_status st = build(m);
+  tsr_status st = bench_work_build(ctx, c, o->seed, &m->w);
   tsr_compile_options co = {.policy = o->policy, .tune = o->tune};
-  if (!st) st = tsr_program_compile(o->dev, m->g, &co, &m->p);
+  if (!st) st = tsr_program_compile(o->dev, m->w.g, &co, &m->p);
   if (!st) st = compile_without(m, &co, r);
   co.tune = TSR_TUNE_OFF;
   bool compare = o->tune == TSR_TUNE_CACHED || o->tune == TSR_TUNE_FULL;
-  if (!st && compare) st = tsr_program_compile(o->dev, m->g, &co, &m->rival[UNTUNED]);
+  if (!st && compare) st = tsr_program_compile(o->dev, m->w.g, &co, &m->rival[UNTUNED]);
   if (!st && compare) st = compile_table(m, &co);
   if (!st) {
     tile_text(m->p, r->tile);
