@@ -119,10 +119,8 @@ static ir_value *from64(ir_builder *b, ir_value *x, tsr_dtype t) {
     ir_value *v = SELECT(is_high(b, x), most(b), x);
     return dtype_word(t) ? to_unsigned(b, v, t) : v ? graph_cast(b, v, t) : NULL;
   }
-  const tsr_dtype f = t == TSR_F64 ? t : TSR_F32;
-  ir_value *half = graph_cast(b, OP2(OR, half_of(b, x), OP2(AND, x, one)), f);
-  ir_value *y = SELECT(is_high(b, x), MUL(half, NUMBER(f, 2)), graph_cast(b, x, f));
-  return y ? graph_cast(b, y, t) : NULL;
+  ir_value *half = graph_cast(b, OP2(OR, half_of(b, x), OP2(AND, x, one)), t);
+  return SELECT(is_high(b, x), MUL(half, NUMBER(t, 2)), graph_cast(b, x, t));
 }
 
 WORDS(words_cast) {
@@ -143,6 +141,10 @@ WORDS(words_reduce) {
   const int code = op->def->code;
   const bool orders = code == G_REDUCE_MAX || code == G_REDUCE_MIN || !strcmp(how, "max") || !strcmp(how, "min");
   if (!orders) return graph_build_like(b, op, x);
+  if (WORD(x[0]) == TSR_I16) { /* what is given of nothing is the end of the range in which kernels compute */
+    ir_value *wide = widen(b, x[0]);
+    return wide ? narrow(b, graph_build_like(b, op, &wide), TSR_I16) : NULL;
+  }
   ir_value *flipped = flip(b, x[0]);
   return flipped ? flip(b, graph_build_like(b, op, &flipped)) : NULL;
 }
