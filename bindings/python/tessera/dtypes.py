@@ -27,8 +27,8 @@ FLOATS = ("f64", "f32", "tf32", "f16", "bf16", "fp8_e4m3", "fp8_e5m2")
 INTEGERS = ("i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8")
 COMPLEX = ("complex32", "complex64", "complex128")
 _OTHER = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32",
-          "int16": "i16", "int8": "i8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool_": "bool", "double": "f64", "float8_e4m3fn": "fp8_e4m3",
-          "float8_e5m2": "fp8_e5m2", "float": "f64", "int": "i64"}
+          "int16": "i16", "int8": "i8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
+          "bool_": "bool", "double": "f64", "float8_e4m3fn": "fp8_e4m3", "float8_e5m2": "fp8_e5m2", "float": "f64", "int": "i64"}
 
 
 def of(given):

@@ -151,7 +151,8 @@ bool graph_splat(const ir_op *op, double *value) {
   *value = graph_constant_at(op, 0);
   const tsr_dtype t = a->u.dense.type->dtype;
   if (!dtype_is_long(t)) return true;
-  return *value < dtype_get(t)->max && dtype_whole(t, *value) == dtype_load_int(t, a->u.dense.data, 0); /* else no double holds it */
+  return *value < dtype_get(t)->max &&
+         dtype_whole(t, *value) == dtype_load_int(t, a->u.dense.data, 0); /* else no double holds it */
 }
 
 ir_op *graph_find_func(const ir_module *m, const char *name) {

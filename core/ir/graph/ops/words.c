@@ -38,7 +38,9 @@ static ir_value *narrow(ir_builder *b, ir_value *x, tsr_dtype word) {
 
 static ir_value *most(ir_builder *b) { return graph_op1(b, G_NOT, NUMBER(TSR_I64, sign_of(TSR_I64))); }
 static ir_value *is_high(ir_builder *b, ir_value *x) { return TEST(LT, x, NUMBER(TSR_I64, 0)); }
-static ir_value *half_of(ir_builder *b, ir_value *x) { return OP2(AND, OP2(SHIFT_RIGHT, x, NUMBER(TSR_I64, 1)), most(b)); }
+static ir_value *half_of(ir_builder *b, ir_value *x) {
+  return OP2(AND, OP2(SHIFT_RIGHT, x, NUMBER(TSR_I64, 1)), most(b));
+}
 
 /* ---- arithmetic of 64 bits --------------------------------------------------------------------------------------- */
 
