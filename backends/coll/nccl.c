@@ -55,7 +55,7 @@ static int type_of(tsr_dtype t) {
   static const struct {
     tsr_dtype t;
     int nccl;
-  } rows[] = {{TSR_I8, 0},  {TSR_U8, 1},   {TSR_BOOL, 1}, {TSR_I32, 2},  {TSR_I64, 4},     {TSR_F16, 6},
+  } rows[] = {{TSR_I8, 0},  {TSR_U8, 1},   {TSR_BOOL, 1}, {TSR_I32, 2},  {TSR_U32, 3},  {TSR_I64, 4},  {TSR_U64, 5},     {TSR_F16, 6},
               {TSR_F32, 7}, {TSR_TF32, 7}, {TSR_F64, 8},  {TSR_BF16, 9}, {TSR_F8E4M3, 10}, {TSR_F8E5M2, 11}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (rows[i].t == t) return rows[i].nccl;

@@ -25,6 +25,9 @@ static const dtype_info infos[TSR_N_DTYPES] = {
                        TSR_F32},
     [TSR_COMPLEX128] = {"complex128", "complex<f64>", 16, 52, false, true, 1.7976931348623157e308,
                         1.1102230246251565e-16, TSR_F64},
+    [TSR_U16] = {"u16", "ui16", 2, 0, false, false, 65535.0, 0, .word = TSR_I16},
+    [TSR_U32] = {"u32", "ui32", 4, 0, false, false, 4294967295.0, 0, .word = TSR_I32},
+    [TSR_U64] = {"u64", "ui64", 8, 0, false, false, 18446744073709551615.0, 0, .word = TSR_I64},
 };
 
 const dtype_info *dtype_get(tsr_dtype t) { return &infos[(unsigned)t < TSR_N_DTYPES ? t : TSR_DTYPE_NONE]; }
@@ -42,7 +45,8 @@ tsr_dtype tsr_dtype_parse(const char *name) {
   static const struct { const char *name; tsr_dtype t; } aliases[] = {
       {"fp64", TSR_F64}, {"fp32", TSR_F32}, {"float32", TSR_F32}, {"fp16", TSR_F16}, {"float16", TSR_F16},
       {"bfloat16", TSR_BF16}, {"f8e4m3", TSR_F8E4M3}, {"f8e5m2", TSR_F8E5M2}, {"s8", TSR_I8}, {"int8", TSR_I8},
-      {"int32", TSR_I32}, {"uint8", TSR_U8}};
+      {"int32", TSR_I32}, {"uint8", TSR_U8}, {"uint16", TSR_U16},
+      {"uint32", TSR_U32}, {"uint64", TSR_U64}};
   if (!name) return TSR_DTYPE_NONE;
   for (int t = 1; t < TSR_N_DTYPES; t++)
     if (!strcmp(name, infos[t].name) || !strcmp(name, infos[t].mlir)) return (tsr_dtype)t;
@@ -154,6 +158,7 @@ static float tf32_round(float f) {
     return v; \
   }
 LOAD(f64, double) LOAD(f32, float) LOAD(u16, uint16_t) LOAD(i64, int64_t) LOAD(i32, int32_t) LOAD(i16, int16_t)
+LOAD(u32, uint32_t) LOAD(u64, uint64_t)
 
 double dtype_load(tsr_dtype t, const void *p, size_t i) {
   switch (dtype_part(t)) {
@@ -169,10 +174,19 @@ double dtype_load(tsr_dtype t, const void *p, size_t i) {
   case TSR_I16: return load_i16(p, i);
   case TSR_I8: return ((const int8_t *)p)[i];
   case TSR_U8: return ((const uint8_t *)p)[i];
+  case TSR_U16: return load_u16(p, i);
+  case TSR_U32: return load_u32(p, i);
+  case TSR_U64: return (double)load_u64(p, i);
   case TSR_BOOL: return ((const uint8_t *)p)[i] != 0;
   default: return 0;
   }
 }
+
+int64_t dtype_load_int(tsr_dtype t, const void *p, size_t i) {
+  return dtype_is_long(t) ? load_i64(p, i) : (int64_t)dtype_load(t, p, i);
+}
+
+static uint64_t to_u64(double v) { return !(v > 0) ? 0 : v >= 0x1p64 ? UINT64_MAX : (uint64_t)v; }
 
 static int64_t to_int(double v, int64_t lo, int64_t hi) {
   if (isnan(v)) return 0;
@@ -203,6 +217,9 @@ void dtype_store(tsr_dtype t, void *p, size_t i, double v) {
   case TSR_I16: ((int16_t *)p)[i] = (int16_t)to_int(v, INT16_MIN, INT16_MAX); break;
   case TSR_I8: ((int8_t *)p)[i] = (int8_t)to_int(v, INT8_MIN, INT8_MAX); break;
   case TSR_U8: ((uint8_t *)p)[i] = (uint8_t)to_int(v, 0, UINT8_MAX); break;
+  case TSR_U16: ((uint16_t *)p)[i] = (uint16_t)to_int(v, 0, UINT16_MAX); break;
+  case TSR_U32: ((uint32_t *)p)[i] = (uint32_t)to_int(v, 0, UINT32_MAX); break;
+  case TSR_U64: ((uint64_t *)p)[i] = to_u64(v); break;
   case TSR_BOOL: ((uint8_t *)p)[i] = v != 0; break;
   default: break;
   }
@@ -217,6 +234,7 @@ static double int_to_odd(int64_t v) {
 
 void dtype_store_int(tsr_dtype t, void *p, size_t i, int64_t v) {
   if (t == TSR_I64) ((int64_t *)p)[i] = v;
+  else if (t == TSR_U64) ((uint64_t *)p)[i] = v < 0 ? 0 : (uint64_t)v;
   else dtype_store(t, p, i, t == TSR_F64 ? (double)v : int_to_odd(v));
 }
 
@@ -226,6 +244,8 @@ int64_t dtype_wrap(tsr_dtype t, int64_t v) {
   case TSR_I16: return (int16_t)(uint16_t)v;
   case TSR_I8: return (int8_t)(uint8_t)v;
   case TSR_U8: return (uint8_t)v;
+  case TSR_U16: return (uint16_t)v;
+  case TSR_U32: return (uint32_t)v;
   default: return v;
   }
 }
@@ -233,7 +253,7 @@ int64_t dtype_wrap(tsr_dtype t, int64_t v) {
 int64_t dtype_whole(tsr_dtype t, double v) {
   union { int64_t i; char c[8]; } one = {0};
   dtype_store(t, &one, 0, v);
-  return t == TSR_I64 ? one.i : (int64_t)dtype_load(t, &one, 0);
+  return dtype_load_int(t, &one, 0);
 }
 
 bool dtype_holds(tsr_dtype wide, tsr_dtype narrow) {

@@ -11,6 +11,7 @@ typedef struct dtype_info {
   bool is_float, is_signed; /* complex types are no floats: what computes with them asks for their parts */
   double max, eps; /* largest finite value; half a unit in the last place of 1 (0 for integers) */
   tsr_dtype part;  /* of a complex type: that of its real and imaginary parts; else NONE */
+  tsr_dtype word;  /* of u16, u32 and u64: the signed type of as many bits, see passes/graph/words.h; else NONE */
 } dtype_info;
 
 const dtype_info *dtype_get(tsr_dtype t);
@@ -19,6 +20,10 @@ static inline bool dtype_is_complex(tsr_dtype t) { return dtype_get(t)->part != 
 /* The type of an element's numbers, and how many it has: of complex types the parts', 2; else the type itself, 1. */
 static inline tsr_dtype dtype_part(tsr_dtype t) { return dtype_is_complex(t) ? dtype_get(t)->part : t; }
 static inline int dtype_parts(tsr_dtype t) { return dtype_is_complex(t) ? 2 : 1; }
+/* The signed type whose words stand for t's; NONE: t stands for itself. */
+static inline tsr_dtype dtype_word(tsr_dtype t) { return dtype_get(t)->word; }
+/* Integers that a double need not hold. */
+static inline bool dtype_is_long(tsr_dtype t) { return t == TSR_I64 || t == TSR_U64; }
 /* tsr_dtype_parse, for what computes: NONE for complex types too. */
 tsr_dtype dtype_parse_real(const char *name);
 /* The complex type of such parts; NONE: there is none. */
@@ -29,15 +34,17 @@ uint16_t dtype_f32_to_f16(float f);
 float dtype_bf16_to_f32(uint16_t h);
 uint16_t dtype_f32_to_bf16(float f);
 
-/* Element i of an array of t, as double (exact but for i64 beyond 2^53). Of complex types number i: elements' real and
+/* Element i of an array of t, as double (exact but for i64 and u64 beyond 2^53). Of complex types number i: elements' real and
  * imaginary parts in turn. */
 double dtype_load(tsr_dtype t, const void *p, size_t i);
 void dtype_store(tsr_dtype t, void *p, size_t i, double v);
+/* Element i of an array of integers of type t, of any alignment; of u64 its bits. */
+int64_t dtype_load_int(tsr_dtype t, const void *p, size_t i);
 /* The same of an integer, which a double need not hold: saturates, and rounds once. */
 void dtype_store_int(tsr_dtype t, void *p, size_t i, int64_t v);
 /* An integer as arithmetic in type t leaves it: its low bits. Of floats and bool it stays. */
 int64_t dtype_wrap(tsr_dtype t, int64_t v);
-/* v as an integer type stores it: what lies beyond, infinities too, is the type's end. */
+/* v as an integer type stores it: what lies beyond, infinities too, is the type's end. Of u64 its bits. */
 int64_t dtype_whole(tsr_dtype t, double v);
 
 /* Does `wide` hold every value of `narrow` exactly? */

@@ -10,7 +10,8 @@ const char *coll_redop_name(coll_redop r) { return names[r]; }
 
 tsr_dtype coll_partial_type(tsr_dtype t, coll_redop r) {
   bool whole = !dtype_is_float(t);
-  if (t == TSR_DTYPE_NONE || dtype_is_complex(t) || (t == TSR_BOOL && r == COLL_MEAN)) return TSR_DTYPE_NONE;
+  const bool no_mean = t == TSR_BOOL || t == TSR_U64; /* sums of u64 leave i64, in which means are taken */
+  if (t == TSR_DTYPE_NONE || dtype_is_complex(t) || (no_mean && r == COLL_MEAN)) return TSR_DTYPE_NONE;
   if (r == COLL_MAX || r == COLL_MIN) return t;
   if (whole) return r == COLL_MEAN ? TSR_I64 : t;
   return t == TSR_F64 ? TSR_F64 : TSR_F32;
@@ -39,6 +40,9 @@ ARITHMETIC(on_i32, int32_t, uint32_t)
 ARITHMETIC(on_i16, int16_t, uint32_t)
 ARITHMETIC(on_i8, int8_t, uint32_t)
 ARITHMETIC(on_u8, uint8_t, uint32_t)
+ARITHMETIC(on_u64, uint64_t, uint64_t)
+ARITHMETIC(on_u32, uint32_t, uint32_t)
+ARITHMETIC(on_u16, uint16_t, uint32_t)
 
 #define FLOATING(name, T)                                                   \
   static void name(coll_redop r, T *o, const T *a, const T *b, size_t n) {  \
@@ -81,18 +85,17 @@ void coll_combine(tsr_dtype t, coll_redop r, void *o, const void *a, const void 
   case TSR_I16: on_i16(r, o, a, b, n); break;
   case TSR_I8: on_i8(r, o, a, b, n); break;
   case TSR_U8: on_u8(r, o, a, b, n); break;
+  case TSR_U64: on_u64(r, o, a, b, n); break;
+  case TSR_U32: on_u32(r, o, a, b, n); break;
+  case TSR_U16: on_u16(r, o, a, b, n); break;
   default: on_bool(r, o, a, b, n); break;
   }
-}
-
-static int64_t integer(tsr_dtype t, const void *p, size_t i) {
-  return t == TSR_I64 ? ((const int64_t *)p)[i] : (int64_t)dtype_load(t, p, i);
 }
 
 void coll_widen(tsr_dtype t, tsr_dtype partial, void *out, const void *in, size_t n) {
   if (t == partial || (t == TSR_TF32 && partial == TSR_F32)) memcpy(out, in, n * dtype_get(t)->size);
   else if (partial == TSR_I64)
-    for (size_t i = 0; i < n; i++) ((int64_t *)out)[i] = integer(t, in, i);
+    for (size_t i = 0; i < n; i++) ((int64_t *)out)[i] = dtype_load_int(t, in, i);
   else
     for (size_t i = 0; i < n; i++) ((float *)out)[i] = (float)dtype_load(t, in, i);
 }

@@ -13,7 +13,8 @@ static const struct {
   const char *descr;
   tsr_dtype t;
 } kinds[] = {{"f8", TSR_F64}, {"f4", TSR_F32}, {"f2", TSR_F16}, {"i8", TSR_I64}, {"i4", TSR_I32},
-             {"i2", TSR_I16}, {"i1", TSR_I8},  {"u1", TSR_U8},  {"b1", TSR_BOOL},
+             {"i2", TSR_I16}, {"i1", TSR_I8},  {"u8", TSR_U64}, {"u4", TSR_U32},
+             {"u2", TSR_U16}, {"u1", TSR_U8},  {"b1", TSR_BOOL},
              {"c8", TSR_COMPLEX64}, {"c16", TSR_COMPLEX128}};
 
 #define FAIL(...) return snprintf(why, why_bytes, __VA_ARGS__), false

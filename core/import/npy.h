@@ -7,7 +7,7 @@
 #include "tessera/tessera.h"
 
 typedef struct npy_array {
-  tsr_dtype dtype; /* f64 f32 f16 i64 i32 i16 i8 u8 bool complex64 complex128 */
+  tsr_dtype dtype; /* f64 f32 f16 i64 i32 i16 i8 u64 u32 u16 u8 bool complex64 complex128 */
   tsr_shape shape;
   void *data; /* free() */
   size_t bytes;

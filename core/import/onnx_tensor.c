@@ -11,9 +11,9 @@ enum { STRING = 8, TYPES = 27 };
 static const struct {
   const char *name;
   unsigned bits;
-} types[TYPES] = {{"undefined", 0}, {"f32", 32},      {"u8", 8},          {"i8", 8},       {"uint16", 16},
+} types[TYPES] = {{"undefined", 0}, {"f32", 32},      {"u8", 8},          {"i8", 8},       {"u16", 16},
                   {"i16", 16},      {"i32", 32},      {"i64", 64},        {"string", 0},   {"bool", 8},
-                  {"f16", 16},      {"f64", 64},      {"uint32", 32},     {"uint64", 64},  {"complex64", 64},
+                  {"f16", 16},      {"f64", 64},      {"u32", 32},     {"u64", 64},  {"complex64", 64},
                   {"complex128", 128}, {"bf16", 16},  {"fp8_e4m3", 8},    {"float8e4m3fnuz", 8}, {"fp8_e5m2", 8},
                   {"float8e5m2fnuz", 8}, {"uint4", 4}, {"int4", 4},       {"float4e2m1", 4}, {"float8e8m0", 8}, {"uint2", 2}, {"int2", 2}};
 

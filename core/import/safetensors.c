@@ -16,8 +16,8 @@ static const struct {
 } types[] = {{"F64", TSR_F64, 64},       {"F32", TSR_F32, 32},       {"F16", TSR_F16, 16},
              {"BF16", TSR_BF16, 16},     {"F8_E4M3", TSR_F8E4M3, 8}, {"F8_E5M2", TSR_F8E5M2, 8},
              {"I64", TSR_I64, 64},       {"I32", TSR_I32, 32},       {"I16", TSR_I16, 16},
-             {"I8", TSR_I8, 8},          {"U8", TSR_U8, 8},          {"BOOL", TSR_BOOL, 8},
-             {"U16", TSR_DTYPE_NONE, 16}, {"U32", TSR_DTYPE_NONE, 32}, {"U64", TSR_DTYPE_NONE, 64},
+             {"I8", TSR_I8, 8},          {"U64", TSR_U64, 64},       {"U32", TSR_U32, 32},
+             {"U16", TSR_U16, 16},       {"U8", TSR_U8, 8},          {"BOOL", TSR_BOOL, 8},
              {"C64", TSR_DTYPE_NONE, 64}, {"F8_E8M0", TSR_DTYPE_NONE, 8}, {"F6_E2M3", TSR_DTYPE_NONE, 6},
              {"F6_E3M2", TSR_DTYPE_NONE, 6}, {"F4", TSR_DTYPE_NONE, 4}};
 

@@ -160,6 +160,11 @@ tsr_status lex_number(lexer *x, bool *is_int, bool *is_hex, int64_t *i, double *
   } else {
     *i = hex ? (int64_t)strtoull(buf, &end, 16) : strtoll(buf, &end, 10);
     *f = (double)*i;
+    if (errno == ERANGE && !hex && *buf != '-') { /* of u64 */
+      errno = 0;
+      const uint64_t v = strtoull(buf, &end, 10);
+      *i = (int64_t)v, *f = (double)v;
+    }
     if (errno == ERANGE) return lex_error(x, s, "integer out of range");
   }
   return *end ? lex_error(x, s, "malformed number '%s'", buf) : NULL;
@@ -171,6 +176,7 @@ tsr_status lex_int(lexer *x, int64_t *out) {
   bool is_int, hex;
   double f;
   TSR_TRY(lex_number(x, &is_int, &hex, out, &f));
+  if (lex_is_beyond(is_int, *out, f)) return lex_error(x, s, "integer out of range");
   return is_int && !hex ? NULL : lex_error(x, s, "expected an integer");
 }
 

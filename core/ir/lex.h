@@ -29,6 +29,8 @@ tsr_status lex_int(lexer *x, int64_t *out);
 /* An integer, hexadecimal bits or a float, inf and nan among these; *is_int tells. */
 bool lex_at_number(lexer *x);
 tsr_status lex_number(lexer *x, bool *is_int, bool *is_hex, int64_t *i, double *f);
+/* A decimal integer of 2^63 or more, which u64 alone holds: i has its bits. */
+static inline bool lex_is_beyond(bool is_int, int64_t i, double f) { return is_int && i < 0 && f > 0; }
 /* Checks that the whole text is UTF-8 without zero bytes. */
 tsr_status lex_check_utf8(lexer *x);
 

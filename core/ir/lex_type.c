@@ -237,13 +237,16 @@ static bool fits(tsr_dtype t, number v) {
   const size_t bits = 8 * tsr_dtype_size(t);
   if (v.hex && t != TSR_BOOL) return bits == 64 || !((uint64_t)v.i >> bits);
   if (dtype_is_float(t)) return true;
-  return v.is_int && (t == TSR_BOOL ? v.i == (v.i & 1) : dtype_wrap(t, v.i) == v.i);
+  if (t == TSR_U64) return v.is_int && (v.i >= 0 || lex_is_beyond(v.is_int, v.i, v.f));
+  return v.is_int && !lex_is_beyond(v.is_int, v.i, v.f) &&
+         (t == TSR_BOOL ? v.i == (v.i & 1) : dtype_wrap(t, v.i) == v.i);
 }
 
 static void store_number(tsr_dtype t, void *data, size_t i, number v) {
   size_t size = tsr_dtype_size(t);
-  if (v.hex && t != TSR_BOOL) memcpy((char *)data + i * size, &v.i, size);
-  else if (v.is_int) dtype_store_int(t, data, i, v.i);
+  const bool beyond = lex_is_beyond(v.is_int, v.i, v.f);
+  if ((v.hex && t != TSR_BOOL) || (beyond && t == TSR_U64)) memcpy((char *)data + i * size, &v.i, size);
+  else if (v.is_int && !beyond) dtype_store_int(t, data, i, v.i);
   else dtype_store(t, data, i, v.f);
 }
 
@@ -375,6 +378,7 @@ static tsr_status number_attr(lexer *x, ir_attr *a) {
   const char *at = x->p;
   const ir_type *t = NULL;
   TSR_TRY(lex_number(x, &v.is_int, &v.hex, &v.i, &v.f));
+  const bool beyond = lex_is_beyond(v.is_int, v.i, v.f) && !v.hex;
   if (lex_eat(x, ":")) TSR_TRY(lex_type(x, &t));
   if (t && t->kind == IR_T_SCALAR && dtype_is_float(t->dtype)) {
     a->kind = IR_A_FLOAT;
@@ -384,6 +388,8 @@ static tsr_status number_attr(lexer *x, ir_attr *a) {
       v.f = dtype_load(t->dtype, &bits, 0);
     }
     a->u.f = v.f;
+  } else if (beyond) {
+    return lex_error(x, at, "integer out of range");
   } else if (v.is_int && (!t || t->kind == IR_T_INDEX || (t->kind == IR_T_SCALAR && fits(t->dtype, v)))) {
     a->kind = IR_A_INT;
     a->u.i = t && t->kind == IR_T_SCALAR ? dtype_wrap(t->dtype, v.i) : v.i;

@@ -46,7 +46,8 @@ static void put_element(strb *b, const ir_type *t, const void *data, size_t i) {
     strb_putc(b, ')');
   } else if (t->dtype == TSR_BOOL) strb_puts(b, ((const uint8_t *)data)[i] ? "true" : "false");
   else if (dtype_is_float(t->dtype)) put_float(b, dtype_load(t->dtype, data, i), t->dtype);
-  else if (t->dtype == TSR_I64) strb_printf(b, "%lld", (long long)((const int64_t *)data)[i]);
+  else if (t->dtype == TSR_U64) strb_printf(b, "%llu", (unsigned long long)dtype_load_int(t->dtype, data, i));
+  else if (t->dtype == TSR_I64) strb_printf(b, "%lld", (long long)dtype_load_int(t->dtype, data, i));
   else strb_printf(b, "%.0f", dtype_load(t->dtype, data, i));
 }
 

@@ -75,6 +75,31 @@ SCALAR_ALL(FUNCTIONS)
   [SC_##CODE] = {name, n, (traits) | TYPES_##types, POINTERS_##types(CODE), DERIVATIVE, EXPANSION},
 const scalar_row scalar_rows[SC_ALL] = {SCALAR_ALL(ROW)};
 
+static int64_t power_u64(uint64_t base, uint64_t n) {
+  uint64_t y = 1;
+  for (; n; n >>= 1, base *= base)
+    if (n & 1) y *= base;
+  return (int64_t)y;
+}
+
+int64_t scalar_u64(int code, int variant, const int64_t *x) {
+  const uint64_t a = (uint64_t)x[0], b = (uint64_t)x[1];
+  switch (code) {
+  case SC_DIV: return b ? (int64_t)(a / b) : 0;
+  case SC_REM: return b ? (int64_t)(a % b) : (int64_t)a;
+  case SC_POW: return power_u64(a, b);
+  case SC_MIN: return (int64_t)(a < b ? a : b);
+  case SC_MAX: return (int64_t)(a > b ? a : b);
+  case SC_SHR:
+  case SC_SHIFT_RIGHT: return b < 64 ? (int64_t)(a >> b) : 0;
+  case SC_ABS:
+  case SC_RELU: return (int64_t)a;
+  case SC_SIGN: return a > 0;
+  case SC_COMPARE: return holds(variant, a < b ? -1 : a > b, false);
+  default: return scalar_rows[code].integer(variant, x);
+  }
+}
+
 /* ---- expressions ----------------------------------------------------------------------------------------------- */
 
 static const struct { const char *name; double v; } constants[] = {

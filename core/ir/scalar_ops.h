@@ -141,6 +141,8 @@ typedef struct scalar_row {
   const char *derivative, *expansion;
 } scalar_row;
 extern const scalar_row scalar_rows[SC_ALL];
+/* The meaning on u64, which are their bits: as INTEGER's but where that sees a sign. */
+int64_t scalar_u64(int code, int variant, const int64_t *x);
 
 /* What scalar_read makes of an expression; which member holds is the reader's choice. */
 typedef union scalar_value {

@@ -107,6 +107,9 @@ typedef enum tsr_dtype {
   TSR_COMPLEX32,  /* the real part, then the imaginary one; of f16, `complex<f16>` in IR text */
   TSR_COMPLEX64,  /* of f32 */
   TSR_COMPLEX128, /* of f64 */
+  TSR_U16, /* `ui16`, `ui32` and `ui64` in IR text; devices compute on them as signed words of the same bits */
+  TSR_U32,
+  TSR_U64,
   TSR_N_DTYPES
 } tsr_dtype;
 

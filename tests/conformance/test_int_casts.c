@@ -14,15 +14,16 @@
 extern const void *const conformance_backends[] __attribute__((weak));
 
 enum { N = 4096, N_SCALARS = 256 };
-static const tsr_dtype from_types[] = {TSR_I64, TSR_I32, TSR_I16, TSR_I8, TSR_U8};
+static const tsr_dtype from_types[] = {TSR_I64, TSR_I32, TSR_I16, TSR_I8, TSR_U8, TSR_U64, TSR_U32, TSR_U16};
 static const struct { tsr_dtype t; int bits; } to_types[] = {
     {TSR_F64, 53}, {TSR_F32, 24}, {TSR_F16, 11}, {TSR_BF16, 8}, {TSR_F8E4M3, 4}, {TSR_F8E5M2, 3}};
 enum { N_FROM = sizeof from_types / sizeof *from_types, N_TO = sizeof to_types / sizeof *to_types };
 
 /* v with `bits` bits of mantissa, to nearest, ties to even; beyond the type's largest number infinity, or that number
  * where the type has no infinity. */
-static double exact(int64_t v, tsr_dtype t, int bits) {
-  uint64_t m = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+static double exact(int64_t v, bool is_signed, tsr_dtype t, int bits) {
+  const bool minus = is_signed && v < 0;
+  uint64_t m = minus ? 0 - (uint64_t)v : (uint64_t)v;
   int top = 0, shift;
   while (top < 63 && m >> (top + 1)) top++;
   shift = top + 1 > bits ? top + 1 - bits : 0;
@@ -30,7 +31,7 @@ static double exact(int64_t v, tsr_dtype t, int bits) {
   if (shift && (rest > half || (rest == half && q & 1))) q++;
   double r = ldexp((double)q, shift), max = dtype_get(t)->max;
   if (r > max) r = t == TSR_F8E4M3 ? max : INFINITY;
-  return v < 0 ? -r : r;
+  return minus ? -r : r;
 }
 
 static uint64_t next(uint64_t *seed) {
@@ -102,7 +103,8 @@ typedef struct tally { int casts, unsupported, bad; } tally;
 static void compare(tsr_dtype from, int k, const char *how, const int64_t *v, int n, const void *out, tally *t) {
   int wrong = 0;
   for (int i = 0; i < n; i++) {
-    double want = exact(v[i], to_types[k].t, to_types[k].bits), got = dtype_load(to_types[k].t, out, (size_t)i);
+    double want = exact(v[i], dtype_get(from)->is_signed, to_types[k].t, to_types[k].bits),
+           got = dtype_load(to_types[k].t, out, (size_t)i);
     if (got == want) continue;
     if (!wrong++)
       printf("FAIL %s to %s, %s: %lld is %.17g, not %.17g\n", tsr_dtype_name(from), tsr_dtype_name(to_types[k].t), how,
@@ -149,7 +151,9 @@ int main(void) {
   int rc = open_for_test(&desc, &ctx, &dev, &device);
   if (rc) return rc;
   for (int scalars = 0; scalars < 2; scalars++)
-    for (int f = 0; f < N_FROM; f++) cast(dev, from_types[f], (1u << N_TO) - 1, scalars, &t);
+    for (int f = 0; f < N_FROM; f++)
+      if (!scalars || !dtype_word(from_types[f])) /* Tile IR doesn't know them */
+        cast(dev, from_types[f], (1u << N_TO) - 1, scalars, &t);
   close_for_test(&ctx, &dev);
   printf("%s: %d casts, %d unsupported, %d bad\n", device, t.casts, t.unsupported, t.bad);
   return t.bad || !t.casts;

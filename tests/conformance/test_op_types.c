@@ -239,6 +239,8 @@ static const struct {
     ONE("real"),
     ONE("imag"),
     ONE("conj"),
+    ONE("as_signed"),
+    ONE("as_unsigned"),
     ONE("as_real"),
     {"as_complex", "%a: tensor<$Rx$Cx2x$T>", "%r = \"tessera.graph.as_complex\"(%a)"},
     {"fft", "%a: tensor<$Rx12x$T>", "%r = \"tessera.graph.fft\"(%a)"},
@@ -281,6 +283,7 @@ static const struct {
 static const struct { int r, c; } shapes[] = {{13, 7}, {1, 1}, {1, 37}, {31, 1}, {0, 5}, {5, 0}};
 static const tsr_dtype types[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16, TSR_F8E4M3, TSR_F8E5M2,
                                   TSR_I64, TSR_I32, TSR_I16, TSR_I8,   TSR_U8,     TSR_BOOL,
+                                  TSR_U64, TSR_U32, TSR_U16,
                                   TSR_COMPLEX32, TSR_COMPLEX64, TSR_COMPLEX128};
 
 typedef struct suite {

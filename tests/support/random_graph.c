@@ -96,12 +96,14 @@ static void logic(build *b) {
 }
 
 static void casts(build *b) {
-  static const tsr_dtype types[] = {TSR_F32, TSR_F16, TSR_BF16, TSR_F64, TSR_I32, TSR_I8, TSR_U8, TSR_I16, TSR_I64};
+  static const tsr_dtype types[] = {TSR_F32, TSR_F16, TSR_BF16, TSR_F64, TSR_I32,
+                                    TSR_I8,  TSR_U8,  TSR_I16,  TSR_I64, TSR_U16, TSR_U32, TSR_U64};
+  enum { N = sizeof types / sizeof *types };
   tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 8000);
-  tsr_value x = input(b, types[rng_range(b->r, 0, 8)], s);
+  tsr_value x = input(b, types[rng_range(b->r, 0, N - 1)], s);
   int steps = (int)rng_range(b->r, 1, 3);
   for (int i = 0; i < steps; i++) {
-    tsr_attr a = TSR_STRING("dtype", tsr_dtype_name(types[rng_range(b->r, 0, 8)]));
+    tsr_attr a = TSR_STRING("dtype", tsr_dtype_name(types[rng_range(b->r, 0, N - 1)]));
     x = op(b, "cast", 1, &x, 1, &a);
   }
   output(b, x);

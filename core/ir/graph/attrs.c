@@ -91,7 +91,7 @@ void graph_pad(const ir_op *op, int64_t low[TSR_MAX_RANK], int64_t high[TSR_MAX_
 }
 
 tsr_dtype graph_accum_default(tsr_dtype t) {
-  return t == TSR_F64 || t == TSR_I64 ? t : dtype_is_float(t) ? TSR_F32 : TSR_I32;
+  return dtype_is_long(t) ? TSR_I64 : t == TSR_F64 ? t : dtype_is_float(t) ? TSR_F32 : TSR_I32;
 }
 
 static const char *const transposes[] = {"transpose_a", "transpose_b"};
@@ -129,7 +129,7 @@ graph_contract graph_contract_get(const ir_op *op) {
   g.accum = dtype_parse_real(ir_get_str(op, "accum_dtype", ""));
   if (!g.accum)
     g.accum = graph_accum_default(tsr_dtype_size(a->dtype) > tsr_dtype_size(b->dtype) ? a->dtype : b->dtype);
-  if (c->dtype == TSR_I64 && !ir_get_attr(op, "accum_dtype")) g.accum = TSR_I64;
+  if (dtype_is_long(c->dtype) && !ir_get_attr(op, "accum_dtype")) g.accum = TSR_I64;
   ir_get_ints(op, "tile_shape", g.tile, 3);
   return g;
 }
@@ -149,10 +149,10 @@ bool graph_splat(const ir_op *op, double *value) {
   for (int64_t i = 1; i < n && !a->u.dense.splat; i++)
     if (memcmp(a->u.dense.data, (const char *)a->u.dense.data + (size_t)i * size, size)) return false;
   *value = graph_constant_at(op, 0);
-  int64_t whole;
-  if (a->u.dense.type->dtype != TSR_I64) return true;
-  memcpy(&whole, a->u.dense.data, sizeof whole);
-  return *value < 0x1p63 && (int64_t)*value == whole; /* else no double holds it */
+  const tsr_dtype t = a->u.dense.type->dtype;
+  if (!dtype_is_long(t)) return true;
+  return *value < dtype_get(t)->max &&
+         dtype_whole(t, *value) == dtype_load_int(t, a->u.dense.data, 0); /* else no double holds it */
 }
 
 ir_op *graph_find_func(const ir_module *m, const char *name) {

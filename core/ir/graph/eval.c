@@ -137,8 +137,7 @@ graph_num graph_read(graph_evaluator *e, ir_value *v, int64_t i) {
   graph_slot *s = v->data;
   v = s->value; /* of the function that is evaluated */
   if (s->input) { /* in a file, perhaps, and then not aligned */
-    int64_t whole = 0;
-    if (v->type->dtype == TSR_I64) memcpy(&whole, (const char *)s->input + (size_t)i * sizeof whole, sizeof whole);
+    const int64_t whole = dtype_is_long(v->type->dtype) ? dtype_load_int(v->type->dtype, s->input, (size_t)i) : 0;
     return (graph_num){dtype_load(v->type->dtype, s->input, (size_t)i), 0, 0, whole};
   }
   graph_num *x = e->st ? NULL : element(e, s, i);
@@ -165,7 +164,7 @@ void graph_write(graph_evaluator *e, ir_value *v, int64_t i, graph_num x) {
   graph_num *p = e->st ? NULL : element(e, v->data, i); /* after a failure, what was read is not what is there */
   if (!p) return;
   if (isnan(x.e)) x.e = isnan(x.v) ? 0 : INFINITY;
-  if (e->rounded && v->type->dtype != TSR_I64) {
+  if (e->rounded && !dtype_is_long(v->type->dtype)) {
     uint64_t bits = 0;
     dtype_store(v->type->dtype, &bits, 0, x.v);
     x.v = dtype_load(v->type->dtype, &bits, 0);
@@ -228,7 +227,7 @@ tsr_status graph_eval(ir_op *func, const void *const *inputs, void *const *outpu
     int64_t n = graph_numbers(v->type);
     for (int64_t i = 0; i < n; i++) {
       graph_num x = graph_read(e, v, i);
-      if (v->type->dtype == TSR_I64) ((int64_t *)outputs[o])[i] = x.i;
+      if (dtype_is_long(v->type->dtype)) ((int64_t *)outputs[o])[i] = x.i;
       else dtype_store(v->type->dtype, outputs[o], (size_t)i, x.v);
       if (tolerance && tolerance[o]) tolerance[o][i] = x.e;
     }

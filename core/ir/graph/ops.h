@@ -147,6 +147,8 @@ typedef enum graph_code {
   G_SHARD_MASK,
   G_DEQUANTIZE,
   G_BLOCK_MATMUL,
+  G_AS_SIGNED,
+  G_AS_UNSIGNED,
   G_N_CODES
 } graph_code;
 
@@ -203,7 +205,8 @@ typedef void (*graph_start_fn)(const ir_op *op, int operand, int64_t *at);
 /* Which elements of its operand a move has. */
 typedef enum graph_moves {
   MOVES_NOTHING, /* the op is no move */
-  MOVES_PAIRS,   /* complex numbers as pairs of real ones, or back: the same memory, of another element type */
+  MOVES_PAIRS,   /* complex numbers as pairs of real ones, unsigned integers as signed ones, or back: the same memory,
+                  * of another element type */
   MOVES_ALIAS,   /* each once in the same row-major order: the same memory under another shape */
   MOVES_ORDER,   /* each once, in another order */
   MOVES_REPEATS, /* some several times, all in order */
@@ -223,6 +226,8 @@ typedef enum graph_addressing {
  * last axis of 2; so is the result given where its type is complex. NULL when out of memory. See ir/graph/ops/pairs.c.
  */
 typedef ir_value *(*graph_pairs_fn)(ir_builder *b, ir_op *op, ir_value *const *x);
+/* u16, u32 and u64: the same on signed words of as many bits. See ir/graph/ops/words.c. */
+typedef graph_pairs_fn graph_words_fn;
 
 /* The part of a row that only Graph IR has: ir_opdef.ext.
  *
@@ -252,6 +257,7 @@ typedef struct graph_row {
   graph_expand_fn expand; /* of composite ops, whose evaluation, derivative, work and sharding follow from it */
   bool (*may_expand)(const ir_op *op); /* of composite ops that can't always be written out; NULL: they can */
   graph_pairs_fn pairs; /* NULL: takes no complex numbers */
+  graph_words_fn words; /* NULL: takes no u16, u32 and u64, but where it is composite */
   graph_work_fn work;   /* of routines, whose leading dimensions are a batch */
   graph_host_fn host;   /* of routines that are composite too; NULL: never */
   /* Of a transform of pairs. Before op: what gives its result by transforms of at most `most` points each; 0: without

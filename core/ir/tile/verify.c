@@ -31,8 +31,9 @@ tsr_status tile_verify_alias(const ir_op *op) {
   const int64_t n = ir_type_count(a), of = ir_type_count(b);
   const bool same = a->dtype == b->dtype && n == of,
              joins = dtype_get(b->dtype)->part == a->dtype && of >= 0 && n == 2 * of,
-             splits = dtype_get(a->dtype)->part == b->dtype && n >= 0 && 2 * n == of;
-  if (a->kind != b->kind || !(same || (b->kind == IR_T_TENSOR && a->dtype && b->dtype && (joins || splits))))
+             splits = dtype_get(a->dtype)->part == b->dtype && n >= 0 && 2 * n == of,
+             words = n == of && (dtype_word(a->dtype) == b->dtype || dtype_word(b->dtype) == a->dtype);
+  if (a->kind != b->kind || !(same || (b->kind == IR_T_TENSOR && a->dtype && b->dtype && (joins || splits || words))))
     return ir_error(op, NULL, "kind, element type and number of elements must stay");
   return NULL;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/base/dtype.h"
 #include "core/ir/graph/expand.h"
 
 static const char *name_of(const ir_op *op) { return ir_short_name(op->def); }
@@ -17,6 +18,8 @@ static void note(void *user, const ir_op *op, int n_ops) {
 /* Of a routine that other ops can say too: why they do; NULL: it stays a call of the host. */
 static const char *by_other_ops(const pass_options *o, const ir_op *op) {
   if (!pass_enabled(o, "fusion", name_of(op))) return "switched off";
+  for (int i = 0; i < op->n_operands; i++)
+    if (dtype_word(op->operands[i]->type->dtype)) return "words of unsigned integers are ordered by other ops";
   if (o && o->routines) return NULL;
   const graph_host host = graph_ext(op)->host ? graph_ext(op)->host(op) : HOST_NEVER;
   if (host == HOST_NEVER) return "the device computes it by other ops";

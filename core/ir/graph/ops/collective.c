@@ -99,7 +99,7 @@ static tsr_status eval_alone(graph_evaluator *e, ir_op *op, int64_t at) {
 #define REDUCTION {"reduction", IR_A_STR, false, "sum", "sum, max, min or prod"}
 #define OP(CODE, s, rule, ...)                                                                                        \
   NAME(CODE, s), .flags = IR_PURE, .min_operands = 1, .max_operands = 1, .n_results = 1, .operands_doc = "x",           \
-      .infer = rule, .ext = ROW(GRAPH_COLLECTIVE, eval_alone), .attrs = ATTRS(AXES, RANKS, __VA_ARGS__)
+      .infer = rule, .ext = ROW(GRAPH_COLLECTIVE, eval_alone, .words = words_reduce), .attrs = ATTRS(AXES, RANKS, __VA_ARGS__)
 #define NONE A_END
 
 static const ir_opdef rows[] = {

@@ -173,7 +173,7 @@ ir_value *compose_first(ir_builder *b, ir_value *x, int64_t k, bool descending) 
   const tsr_dtype t = x->type->dtype;
   ir_value *place = graph_iota(b, TSR_I32, x->type, 1);
   if (!dtype_is_float(t)) {
-    x = graph_cast(b, x, t == TSR_I64 ? t : TSR_I32);
+    x = graph_cast(b, x, dtype_is_long(t) ? t : t == TSR_U32 ? TSR_I64 : TSR_I32);
     return first(b, (ordered){descending ? x : graph_op1(b, G_NOT, x), place}, k, true);
   }
   x = graph_cast(b, x, compose_float(t));

@@ -13,6 +13,12 @@ static tsr_status contraction_dtype(ir_op *op, tsr_dtype a, tsr_dtype b, tsr_dty
   bool small = tsr_dtype_size(a) == 1 && tsr_dtype_size(b) == 1;
   if (!fa && a != b && !small)
     return ir_error(op, graph_no_cast, "can't multiply %s by %s", tsr_dtype_name(a), tsr_dtype_name(b));
+  if (dtype_word(a) || dtype_word(*out)) { /* as products of words */
+    return !*out && !ir_get_attr(op, "accum_dtype")
+               ? (*out = a, NULL)
+               : ir_error(op, "cast the operands or the result", "%s products have no other type",
+                          tsr_dtype_name(dtype_word(a) ? a : *out));
+  }
   if (*out) {
     if (dtype_is_float(*out) == fa) return NULL;
     return ir_error(op, "cast the result", "out_dtype %s for %s inputs", tsr_dtype_name(*out), tsr_dtype_name(a));
@@ -165,7 +171,7 @@ BEGIN(adjoint_contraction) {
                  {"tile_shape", IR_A_ARRAY, false, NULL, \
                   "[BM, BN, BK]: the block tile to use instead of the default or tuned one"}), \
   .infer = infer_contraction, \
-  .ext = ROW(GRAPH_CONTRACTION, eval_contraction, adjoint_contraction, __VA_ARGS__, .per_point = 2)
+  .ext = ROW(GRAPH_CONTRACTION, eval_contraction, adjoint_contraction, __VA_ARGS__, .per_point = 2, .words = words_same)
 
 static const ir_opdef rows[] = {
     {NAME(MATMUL, "matmul"), CONTRACTION("*mk,*kn->*mn", .shown = "MatMul"),

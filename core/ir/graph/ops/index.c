@@ -13,6 +13,9 @@ static int64_t most_of(tsr_dtype t) {
   case TSR_I16: return INT16_MAX;
   case TSR_I8: return INT8_MAX;
   case TSR_U8: return UINT8_MAX;
+  case TSR_U16: return UINT16_MAX;
+  case TSR_U32: return UINT32_MAX;
+  case TSR_U64: return INT64_MAX;
   default: return 0;
   }
 }
@@ -51,7 +54,7 @@ static const ir_opdef rows[] = {
      .attrs = ATTRS({"shape", IR_A_ARRAY, true, NULL, "the result's dimensions"},
                     {"axis", IR_A_INT, false, "-1", "the dimension that is counted along"},
                     {"dtype", IR_A_STR, false, "i32", "the elements' type"}),
-     .ext = ROW(GRAPH_INDEX, eval_iota, adjoint_none),
+     .ext = ROW(GRAPH_INDEX, eval_iota, adjoint_none, .words = words_iota),
      .help = "Each element is its place along one axis, from 0 on. Integers must hold the last one; floats round it as a "
              "cast does."},
 };

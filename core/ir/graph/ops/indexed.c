@@ -286,32 +286,32 @@ BEGIN(adjoint_scatter) {
 
 static const ir_opdef rows[] = {
     INDEXED(GATHER, "gather", 2, "x, indices", ANY, gather,
-            .ext = ROW(GRAPH_GATHER, eval_gather, adjoint_gather, .indices = INDEX_AXIS),
+            .ext = ROW(GRAPH_GATHER, eval_gather, adjoint_gather, .words = words_same, .indices = INDEX_AXIS),
             .attrs = ATTRS(AXIS),
             .help = "Slices of x along an axis: the indices' dimensions take the axis's place." OUTSIDE_READS),
     INDEXED(GATHER_ELEMENTS, "gather_elements", 2, "x, indices", ANY, gather,
-            .ext = ROW(GRAPH_GATHER, eval_gather, adjoint_gather_elements, .indices = INDEX_ELEMENTS), .attrs = ATTRS(AXIS),
+            .ext = ROW(GRAPH_GATHER, eval_gather, adjoint_gather_elements, .words = words_same, .indices = INDEX_ELEMENTS), .attrs = ATTRS(AXIS),
             .help = "For each element of indices, whose dimensions but the axis are x's, the element of x with that "
                     "coordinate along the axis." OUTSIDE_READS),
     INDEXED(GATHER_ND, "gather_nd", 2, "x, indices", ANY, gather,
-            .ext = ROW(GRAPH_GATHER, eval_gather, adjoint_gather_nd, .indices = INDEX_ROWS), .attrs = ATTRS(BATCH),
+            .ext = ROW(GRAPH_GATHER, eval_gather, adjoint_gather_nd, .words = words_same, .indices = INDEX_ROWS), .attrs = ATTRS(BATCH),
             .help = "The last dimension of indices has the leading coordinates of an element or slice of x, behind the "
                     "batch dimensions." OUTSIDE_READS),
     INDEXED(EMBEDDING, "embedding", 2, "table, indices", ANY, gather,
-            .ext = ROW(GRAPH_GATHER, eval_gather, adjoint_gather, .indices = INDEX_FIRST),
+            .ext = ROW(GRAPH_GATHER, eval_gather, adjoint_gather, .words = words_same, .indices = INDEX_FIRST),
             .help = "Row indices[i..] of the table [n, width] for each index: the result is [i.., width]. Negative "
                     "indices count from the end; an index outside the table gives zeros."),
     INDEXED(SCATTER, "scatter", 3, "x, indices, updates", ANY, scatter,
-            .ext = ROW(GRAPH_SCATTER, eval_scatter, adjoint_scatter, .indices = INDEX_ELEMENTS), .attrs = ATTRS(AXIS),
+            .ext = ROW(GRAPH_SCATTER, eval_scatter, adjoint_scatter, .words = words_same, .indices = INDEX_ELEMENTS), .attrs = ATTRS(AXIS),
             .help = "x, and at the elements that gather_elements would read with these indices the "
                     "updates." OUTSIDE_WRITES ": the last one stays."),
     INDEXED(SCATTER_ADD, "scatter_add", 3, "x, indices, updates", NUMBERS, scatter,
-            .ext = ROW(GRAPH_SCATTER, eval_scatter, adjoint_scatter, .per_point = 1, .indices = INDEX_ELEMENTS,
+            .ext = ROW(GRAPH_SCATTER, eval_scatter, adjoint_scatter, .words = words_same, .per_point = 1, .indices = INDEX_ELEMENTS,
                        .adds = true), .attrs = ATTRS(AXIS),
             .help = "As scatter, but the updates are added." OUTSIDE_WRITES
                     ", each sum rounded to the type; integers wrap."),
     INDEXED(SCATTER_ND, "scatter_nd", 3, "x, indices, updates", ANY, scatter,
-            .ext = ROW(GRAPH_SCATTER, eval_scatter, adjoint_scatter, .indices = INDEX_ROWS),
+            .ext = ROW(GRAPH_SCATTER, eval_scatter, adjoint_scatter, .words = words_same, .indices = INDEX_ROWS),
             .attrs = ATTRS(BATCH, {"reduction", IR_A_STR, false, "none", "none: updates replace; add: they are added"}),
             .help = "x, and at the elements or slices that gather_nd would read with these indices the "
                     "updates." OUTSIDE_WRITES ": the last one stays, or all are added as scatter_add does."),

@@ -202,7 +202,8 @@ static tsr_status eval_copy(graph_evaluator *e, ir_op *op, int64_t at) {
   const double value = ir_get_float(op, "value", 0);
   const int64_t parts = dtype_parts(y->dtype);
   int64_t c[TSR_MAX_RANK], start[TSR_MAX_RANK] = {0}, from[TSR_MAX_RANK];
-  graph_num r = {num_convert(dtype_part(y->dtype), value), 0, 0, num_to_integer(value)};
+  graph_num r = {num_convert(dtype_part(y->dtype), value), 0, 0,
+                 y->dtype == TSR_U64 ? dtype_whole(TSR_U64, value) : num_to_integer(value)};
   num_split(y, at / parts, c);
   for (int o = 0, inside = 0; o < op->n_operands && !inside; o++) {
     const ir_type *t = op->operands[o]->type;
@@ -321,18 +322,18 @@ static const ir_opdef rows[] = {
     {NAME(BROADCAST, "broadcast"), .flags = IR_PURE | IR_VIEWLIKE, .min_operands = 1, .max_operands = 1, .n_results = 1,
      .operands_doc = "x", .types_doc = ANY AND_COMPLEX,
      .attrs = ATTRS({"shape", IR_A_ARRAY, true, NULL, "the result's dimensions; -1 keeps the operand's"}),
-     .infer = infer_broadcast, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_broadcast, "*->*", .pairs = pairs_move, .moves = MOVES_REPEATS,
+     .infer = infer_broadcast, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_broadcast, "*->*", .pairs = pairs_move, .words = words_same, .moves = MOVES_REPEATS,
                 .window = window_of_broadcast),
      .help = "Repeats dimensions of extent 1 and adds leading ones, aligned at the right."},
     {NAME(RESHAPE, "reshape"), .flags = IR_PURE | IR_VIEWLIKE, .min_operands = 1, .max_operands = 1, .n_results = 1,
      .operands_doc = "x", .types_doc = ANY AND_COMPLEX,
      .attrs = ATTRS({"shape", IR_A_ARRAY, true, NULL, "the result's dimensions; one may be -1 = what is left"}),
-     .infer = infer_reshape, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_reshape, .pairs = pairs_move, .moves = MOVES_ALIAS, .axis_of = axis_of_reshape),
+     .infer = infer_reshape, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_reshape, .pairs = pairs_move, .words = words_same, .moves = MOVES_ALIAS, .axis_of = axis_of_reshape),
      .help = "The same elements in row-major order under another shape."},
     {NAME(TRANSPOSE, "transpose"), .flags = IR_PURE | IR_VIEWLIKE, .min_operands = 1, .max_operands = 1, .n_results = 1,
      .operands_doc = "x", .types_doc = ANY AND_COMPLEX,
      .attrs = ATTRS({"perm", IR_A_ARRAY, false, NULL, "result axis i is operand axis perm[i]; reversed if absent"}),
-     .infer = infer_transpose, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_transpose, .pairs = pairs_move, .moves = MOVES_ORDER, .window = window_of_transpose,
+     .infer = infer_transpose, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_transpose, .pairs = pairs_move, .words = words_same, .moves = MOVES_ORDER, .window = window_of_transpose,
                 .axis_of = axis_of_transpose),
      .help = "Permutes the dimensions."},
     {NAME(SLICE, "slice"), .flags = IR_PURE | IR_VIEWLIKE, .min_operands = 1, .max_operands = 1, .n_results = 1,
@@ -340,19 +341,19 @@ static const ir_opdef rows[] = {
      .attrs = ATTRS({"starts", IR_A_ARRAY, true, NULL, "first element per dimension"},
                     {"sizes", IR_A_ARRAY, true, NULL, "elements of the result per dimension; -1 = up to the end"},
                     {"strides", IR_A_ARRAY, false, NULL, "distance of taken elements per dimension; all 1 if absent"}),
-     .infer = infer_slice, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_slice, .pairs = pairs_move, .moves = MOVES_PART, .window = window_of_slice),
+     .infer = infer_slice, .ext = ROW(GRAPH_MOVE, eval_move, adjoint_slice, .pairs = pairs_move, .words = words_same, .moves = MOVES_PART, .window = window_of_slice),
      .help = "A regular part of x: result[i] = x[starts + i * strides]."},
     {NAME(CONCAT, "concat"), .flags = IR_PURE, .min_operands = 1, .max_operands = IR_VARIADIC, .n_results = 1,
      .operands_doc = "inputs...", .types_doc = ANY AND_COMPLEX,
      .attrs = ATTRS({"axis", IR_A_INT, false, "0", "the dimension along which the inputs follow each other"}),
-     .infer = infer_concat, .ext = ROW(GRAPH_COPY, eval_copy, adjoint_copy, .per_point = 1, .pairs = pairs_move, .start = start_in_concat),
+     .infer = infer_concat, .ext = ROW(GRAPH_COPY, eval_copy, adjoint_copy, .per_point = 1, .pairs = pairs_move, .words = words_same, .start = start_in_concat),
      .help = "The inputs one after the other along one dimension."},
     {NAME(PAD, "pad"), .flags = IR_PURE, .min_operands = 1, .max_operands = 1, .n_results = 1, .operands_doc = "x",
      .types_doc = ANY AND_COMPLEX,
      .attrs = ATTRS({"low", IR_A_ARRAY, true, NULL, "elements added before, per dimension"},
                     {"high", IR_A_ARRAY, true, NULL, "elements added after, per dimension"},
                     {"value", IR_A_FLOAT, false, "0.0", "the added elements' value"}),
-     .infer = infer_pad, .ext = ROW(GRAPH_COPY, eval_copy, adjoint_copy, .per_point = 1, .pairs = pairs_move, .start = start_in_pad),
+     .infer = infer_pad, .ext = ROW(GRAPH_COPY, eval_copy, adjoint_copy, .per_point = 1, .pairs = pairs_move, .words = words_pad, .start = start_in_pad),
      .help = "Surrounds x with a constant."},
 };
 

@@ -26,23 +26,20 @@ int64_t num_broadcast_at(const ir_type *from, int rank, const int64_t *x) {
 /* What implementations compute in: f32 for narrower floats. */
 double num_unit(tsr_dtype t) { return t == TSR_F64 ? dtype_get(TSR_F64)->eps : dtype_get(TSR_F32)->eps; }
 
-int64_t num_wrap(tsr_dtype t, int64_t v) {
-  switch (t) {
-  case TSR_I32: return (int32_t)(uint32_t)v;
-  case TSR_I16: return (int16_t)(uint16_t)v;
-  case TSR_I8: return (int8_t)(uint8_t)v;
-  case TSR_U8: return (uint8_t)v;
-  case TSR_BOOL: return v != 0;
-  default: return v;
-  }
-}
+int64_t num_wrap(tsr_dtype t, int64_t v) { return t == TSR_BOOL ? v != 0 : dtype_wrap(t, v); }
 
 int64_t num_to_integer(double v) {
   return isnan(v) ? 0 : v <= -0x1p63 ? INT64_MIN : v >= 0x1p63 ? INT64_MAX : (int64_t)v;
 }
 
-int64_t num_exact(const ir_value *v, graph_num x) { return v->type->dtype == TSR_I64 ? x.i : num_to_integer(x.v); }
-graph_num num_integer(tsr_dtype t, int64_t i) { return i = num_wrap(t, i), (graph_num){(double)i, 0, 0, i}; }
+int64_t num_exact(const ir_value *v, graph_num x) {
+  return dtype_is_long(v->type->dtype) ? x.i : num_to_integer(x.v);
+}
+
+graph_num num_integer(tsr_dtype t, int64_t i) {
+  i = num_wrap(t, i);
+  return (graph_num){t == TSR_U64 ? (double)(uint64_t)i : (double)i, 0, 0, i};
+}
 
 /* The error that x brings into an op: its last rounding counts as a random one. */
 double num_carried(graph_num x) { return x.r == INFINITY ? INFINITY : x.r > 0 ? hypot(x.e - x.r, 3.5 * x.r) : x.e; }

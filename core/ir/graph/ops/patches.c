@@ -160,7 +160,7 @@ BEGIN(adjoint_patches) {
 static const ir_opdef rows[] = {
     {NAME(PATCHES, "patches"), .flags = IR_PURE, .min_operands = 1, .max_operands = 1, .n_results = 1,
      .operands_doc = "x", .types_doc = ANY, .infer = infer_patches,
-     .ext = ROW(GRAPH_WINDOWS, eval_patches, .adjoint = adjoint_patches),
+     .ext = ROW(GRAPH_WINDOWS, eval_patches, .adjoint = adjoint_patches, .words = words_same),
      .attrs = ATTRS({"kernel", IR_A_ARRAY, true, NULL, "extents of a window along each spatial axis"}, WINDOW_ATTRS,
                     {"groups", IR_A_INT, false, "1", "parts of the channels, of which each has matrices of its own"},
                     {"reversed", IR_A_BOOL, false, "false", "elements of a window from its end"},

@@ -75,13 +75,16 @@ static bool is_integer_op(const ir_op *op) {
 }
 
 static graph_num apply_integer(const ir_op *op, int variant, const int64_t *i) {
-  return num_integer(op->results[0]->type->dtype, row_of(op)->integer(variant, i));
+  const tsr_dtype t = op->operands[op->n_operands - 1]->type->dtype;
+  return num_integer(op->results[0]->type->dtype,
+                     t == TSR_U64 ? scalar_u64(graph_scalar(op), variant, i) : row_of(op)->integer(variant, i));
 }
 
 static double apply(const ir_op *op, int variant, const double *x) {
   int64_t i[3] = {0};
   if (!is_integer_op(op)) return row_of(op)->f64(variant, x);
-  for (int k = 0; k < op->n_operands; k++) i[k] = num_to_integer(x[k]);
+  for (int k = 0; k < op->n_operands; k++)
+    i[k] = op->operands[k]->type->dtype == TSR_U64 ? dtype_whole(TSR_U64, x[k]) : num_to_integer(x[k]);
   return apply_integer(op, variant, i).v;
 }
 
@@ -162,6 +165,15 @@ static double crossed(tsr_dtype t, graph_num x, double at) {
   return isfinite(a) && isfinite(b) ? fmax(a, b) : 0;
 }
 
+/* x, an element of v, as t, i64 or u64, holds it. */
+static int64_t whole_of(tsr_dtype t, const ir_value *v, graph_num x) {
+  const tsr_dtype from = v->type->dtype;
+  if (dtype_is_float(from)) return dtype_whole(t, x.v);
+  const int64_t i = num_exact(v, x);
+  if (from == t || i >= 0) return i;
+  return from == TSR_U64 ? INT64_MAX : t == TSR_U64 ? 0 : i;
+}
+
 static tsr_status eval_cast(graph_evaluator *e, ir_op *op, int64_t at) {
   tsr_dtype t = dtype_part(op->results[0]->type->dtype);
   tsr_dtype from = op->operands[0]->type->dtype;
@@ -171,7 +183,7 @@ static tsr_status eval_cast(graph_evaluator *e, ir_op *op, int64_t at) {
     return NULL;
   }
   graph_num x = graph_read(e, op->operands[0], gains_part ? at / 2 : at), r = {num_convert(t, x.v), x.e, x.r};
-  if (t == TSR_I64) r.i = dtype_is_float(from) ? num_to_integer(x.v) : num_exact(op->operands[0], x), r.v = (double)r.i;
+  if (dtype_is_long(t)) r.i = whole_of(t, op->operands[0], x), r.v = num_integer(t, r.i).v;
   if (!dtype_is_float(t)) {
     double a = fabs(num_convert(t, x.v + num_carried(x)) - r.v), b = fabs(num_convert(t, x.v - num_carried(x)) - r.v);
     r.e = a > b ? a : b;
@@ -289,7 +301,7 @@ static tsr_status verify_gelu(const ir_op *op) {
   NAME(CODE, s), .flags = FLAGS(traits), .min_operands = n, .max_operands = n, .n_results = 1, .help = h ".", \
       .operands_doc = OPERANDS_##n, \
       .ext = ROW(GRAPH_POINTWISE, eval_elementwise, adjoint_pointwise, "*->*", SC_##CODE, 1, \
-                 .pairs = (traits) & SCALAR_COMPLEX ? pairs_pointwise : NULL)
+                 .pairs = (traits) & SCALAR_COMPLEX ? pairs_pointwise : NULL, .words = words_pointwise)
 #define ROW_GRAPH(CODE, s, n, types, h, traits) \
   {POINTWISE(CODE, s, n, h, traits), TYPES(types, traits), .infer = INFER_##types},
 #define ROW_OWN(CODE, s, n, types, h, traits) {POINTWISE(CODE, s, n, h, traits), OWN_##CODE},
@@ -323,7 +335,7 @@ static const ir_opdef rows[] = {
     {NAME(CAST, "cast"), .flags = IR_PURE | IR_ELEMENTWISE, .min_operands = 1, .max_operands = 1, .n_results = 1,
      .operands_doc = "x", .types_doc = ANY AND_COMPLEX, .infer = infer_cast,
      .attrs = ATTRS({"dtype", IR_A_STR, true, NULL, "the type to convert to"}),
-     .ext = ROW(GRAPH_POINTWISE, eval_cast, adjoint_cast, "*->*", SC_CAST, .pairs = pairs_pointwise),
+     .ext = ROW(GRAPH_POINTWISE, eval_cast, adjoint_cast, "*->*", SC_CAST, .pairs = pairs_pointwise, .words = words_cast),
      .help = "Converts the elements. To a narrower float: to nearest even, overflow gives infinity (in fp8_e4m3, which "
              "has none, 448); float to "
              "integer: toward zero, saturating, NaN gives 0; "

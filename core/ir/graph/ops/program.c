@@ -60,6 +60,8 @@ static tsr_status verify_custom(const ir_op *op) {
     const ir_type *t = i < op->n_operands ? op->operands[i]->type : op->results[0]->type;
     if (dtype_is_complex(t->dtype))
       return ir_error(op, "as_real gives it the parts", "does not take %s", tsr_dtype_name(t->dtype));
+    if (dtype_word(t->dtype))
+      return ir_error(op, "as_signed gives it the words", "does not take %s", tsr_dtype_name(t->dtype));
   }
   return NULL;
 }
@@ -72,8 +74,8 @@ static tsr_status infer_constant(ir_op *op, const ir_type **results) {
 static tsr_status eval_constant(graph_evaluator *e, ir_op *op, int64_t at) {
   const ir_attr *a = ir_get_attr(op, "value");
   int64_t i = 0;
-  if (op->results[0]->type->dtype == TSR_I64)
-    memcpy(&i, (const char *)a->u.dense.data + (a->u.dense.splat ? 0 : (size_t)at * sizeof i), sizeof i);
+  if (dtype_is_long(op->results[0]->type->dtype))
+    i = dtype_load_int(TSR_I64, a->u.dense.data, a->u.dense.splat ? 0 : (size_t)at);
   graph_write(e, op->results[0], at, (graph_num){graph_constant_at(op, at), 0, 0, i});
   return NULL;
 }
@@ -112,7 +114,7 @@ static const ir_opdef rows[] = {
      .infer = infer_constant,
      .attrs = ATTRS(
          {"value", IR_A_DENSE, true, NULL, "the elements: dense<[[1.0, 2.0]]> : tensor<1x2xf32>, or one for all"}),
-     .ext = ROW(GRAPH_CONSTANT, eval_constant, adjoint_none, .pairs = pairs_constant),
+     .ext = ROW(GRAPH_CONSTANT, eval_constant, adjoint_none, .pairs = pairs_constant, .words = words_constant),
      .help = "A tensor known when the program is compiled."},
 };
 

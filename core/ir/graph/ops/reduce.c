@@ -39,12 +39,13 @@ typedef struct reducer {
 
 static void reduce_step(reducer *r, graph_num x) {
   bool max = r->code == G_REDUCE_MAX;
-  int64_t i = r->t == TSR_I64 ? x.i : num_to_integer(x.v);
+  int64_t i = dtype_is_long(r->t) ? x.i : num_to_integer(x.v);
+  const bool above = r->t == TSR_U64 ? (uint64_t)i > (uint64_t)r->whole : i > r->whole;
   r->n++;
   switch (r->code) {
   case G_REDUCE_MAX:
   case G_REDUCE_MIN:
-    if (max ? i > r->whole : i < r->whole) r->whole = i;
+    if (max ? above : !above) r->whole = i;
     r->best = num_extreme(max, r->best, x.v);
     r->low = num_extreme(max, r->low, x.v - num_carried(x));
     r->high = num_extreme(max, r->high, x.v + num_carried(x));
@@ -75,7 +76,7 @@ static graph_num reduce_end(const reducer *r) {
   case G_REDUCE_MAX:
   case G_REDUCE_MIN:
     out = (graph_num){r->best, fmax(fabs(r->high - r->best), fabs(r->best - r->low)), 0, r->whole};
-    if (t == TSR_I64) out.v = (double)r->whole;
+    if (dtype_is_long(t)) out.v = num_integer(t, r->whole).v;
     if (r->high == r->best && r->low == r->best) out.e = 0; /* infinities */
     return out;
   case G_REDUCE_PROD:
@@ -118,7 +119,7 @@ static tsr_status eval_reduce(graph_evaluator *e, ir_op *op, int64_t at) {
                .best = start,
                .low = start,
                .high = start,
-               .whole = num_to_integer(start),
+               .whole = dtype_whole(dtype_is_long(t->dtype) ? t->dtype : TSR_I64, start),
                .prod = {1, 0},
                .iprod = 1};
   for (int64_t k = 0; k < total && !e->st; k++) {
@@ -196,7 +197,7 @@ BEGIN(adjoint_reduce_prod) {
 #define REDUCE(CODE, s, FOLD, FINISH, Types, ADJ, PARTS, h) \
   {NAME(CODE, s), .flags = IR_PURE | IR_REDUCES, .min_operands = 1, .max_operands = 1, .n_results = 1, .operands_doc = "x", \
    .types_doc = Types, .help = h, .infer = infer_reduce, \
-   .ext = ROW(GRAPH_REDUCTION, eval_reduce, ADJ, "*r->*", .per_point = 1, .pairs = PARTS), \
+   .ext = ROW(GRAPH_REDUCTION, eval_reduce, ADJ, "*r->*", .per_point = 1, .pairs = PARTS, .words = words_reduce), \
    .recipe = RECIPE(FOLD, FINISH), \
    .attrs = ATTRS({"axes", IR_A_ARRAY, false, NULL, "dimensions to reduce; negative ones count from the last; none = all"}, \
                   {"keepdims", IR_A_BOOL, false, "false", "keep reduced dimensions with extent 1"})}

@@ -19,7 +19,7 @@ extern const ir_rows graph_program_ops, graph_contraction_ops, graph_pointwise_o
     graph_compose_spectral_ops, graph_recurrent_ops, graph_patches_ops, graph_conv_ops, graph_compose_cache_ops,
     graph_compose_grid_ops, graph_compose_spectral_conv_ops, graph_control_ops,
     graph_collective_ops,
-    graph_blocks_ops;
+    graph_blocks_ops, graph_words_ops;
 
 #define A_END {NULL, IR_A_UNIT, false, NULL, NULL}
 #define ATTRS(...) (const ir_attr_def[]){__VA_ARGS__, A_END}
@@ -29,7 +29,7 @@ extern const ir_rows graph_program_ops, graph_contraction_ops, graph_pointwise_o
 #define NAME(CODE, s) .name = "tessera.graph." s, .level = IR_GRAPH, .code = G_##CODE
 
 #define FLOATS "f64, f32, f16, bf16, fp8"
-#define INTEGERS "i64, i32, i16, i8, u8"
+#define INTEGERS "i64, i32, i16, i8, u64, u32, u16, u8"
 #define NUMBERS FLOATS ", " INTEGERS
 #define ANY NUMBERS ", bool"
 #define AND_COMPLEX ", complex"
@@ -50,6 +50,15 @@ PAIRS(pairs_pointwise);
 PAIRS(pairs_reduce);
 PAIRS(pairs_move);
 PAIRS(pairs_constant);
+/* How the ops are computed on words (words.c). */
+#define WORDS(name) PAIRS(name)
+WORDS(words_pointwise);
+WORDS(words_cast);
+WORDS(words_reduce);
+WORDS(words_same);
+WORDS(words_pad);
+WORDS(words_iota);
+WORDS(words_constant);
 
 /* ---- shape and type rules -------------------------------------------------------------------------------------- */
 

@@ -40,6 +40,10 @@ tsr_status shape_tensors(ir_op *op) {
     else if (dtype_is_complex(op->operands[i]->type->dtype) && !graph_ext(op)->pairs)
       return ir_error(op, "real, imag and abs give real tensors", "does not take %s",
                       tsr_dtype_name(op->operands[i]->type->dtype));
+    else if (dtype_word(op->operands[i]->type->dtype) && !graph_ext(op)->words && !graph_ext(op)->expand &&
+             !graph_is_kind(op, GRAPH_CONTROL))
+      return ir_error(op, "as_signed gives it the words", "does not take %s",
+                      tsr_dtype_name(op->operands[i]->type->dtype));
   return NULL;
 }
 
