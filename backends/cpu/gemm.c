@@ -64,8 +64,8 @@ static size_t b_panel_bytes(const vm_module *m, const cpu_instr *i) {
   return (size_t)((kk + bk - 1) / bk) * cpuk_packed_b_bytes(g, (size_t)bk, (size_t)nn);
 }
 
-/* Rows that fall on four cache sets of L1 or more (4 KiB a way) may be read where they lie. A depth that kernels would read past is
- * packed, which pads it with zeros. */
+/* Rows that fall on four cache sets of L1 or more (4 KiB a way) may be read where they lie. A depth that kernels would
+ * read past is packed, which pads it with zeros. */
 static bool a_in_place(const cpuk_gemm *g, const operand *a) {
   return g->a_inplace == (int)a->type && a->cs == 1 && a->cols % g->kr == 0 &&
          (uint64_t)a->rs * cpuk_dtype_bytes(a->type) % 2048 != 0;
