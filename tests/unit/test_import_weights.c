@@ -12,7 +12,7 @@ static void safetensors_tensors_are_found_and_read(void **state) {
                     "{\"__metadata__\":{\"format\":\"pt\"},"
                     "\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[3,27]},"
                     "\"b\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]},"
-                    "\"c\":{\"dtype\":\"U16\",\"shape\":[1],\"data_offsets\":[1,3]},"
+                    "\"c\":{\"dtype\":\"F8_E8M0\",\"shape\":[2],\"data_offsets\":[1,3]},"
                     "\"none\":{\"dtype\":\"BF16\",\"shape\":[0,7],\"data_offsets\":[3,3]}}",
                     NULL, 0);
   size_t at = file.n;
@@ -27,7 +27,7 @@ static void safetensors_tensors_are_found_and_read(void **state) {
   assert_ptr_equal(weights_data(w, a), file.p + at + 3);
   holds(w, get(w, "b", "u8", 0, 0, 0), "\7", 1);
   holds(w, get(w, "none", "bf16", 2, 0, 7), "", 0);
-  const weights_tensor *c = get(w, "c", "U16", 1, 1, 0);
+  const weights_tensor *c = get(w, "c", "F8_E8M0", 1, 2, 0);
   assert_false(weights_is_readable(c));
   unsigned char two[2];
   tsr_status st = weights_read(w, c, two, 2);
