@@ -175,7 +175,17 @@ static void broken_rule_is_refused(void **state) {
        "%f = " ROWS2("map", "%c, %m", "%p: f32, %q: f32", "%d = " T("sub") "(%p, %q)\n%e = " T("mul") "(%d, %d)\n" T("yield") "(%e)\n") \
        "%r = " T("reduce") "(%f) {axis = 1, op = \"sum\"}\n%y = " ROWS2("map", "%x, %r", "%p: f32, %q: f32", "%d = " T("add") "(%p, %q)\n" T("yield") "(%d)\n") T("store") "(%y, %u)\n")
 
+/* Two digits along one axis of six elements, 4 and 1 apart: the last values of both are beyond its end, though each
+ * digit's own are not. */
+#define UNFOLDED(extents, steps)                                                                                       \
+  TARGET("%z = " G("const") "() {value = 0} : () -> index\n%v = " G("view") "(%a) : (!tessera.view<8xf32>) -> !tessera.view<6xf32>\n%u = " G("view") "(%b) : (!tessera.view<8xf32>) -> !tessera.view<1x8xf32>\n" \
+         SCRATCH("%s", "1x8xf32") G("call") "(%s, %v, %z, %z, %z) {fn = \"unfold\", counts = [1, 1, 2], extents = [1, 1, " extents "], steps = [0, 0, " steps "], origin = [0], sizes = [1, 8]}\n" \
+         MAP("%u, %s", "%x: f32", G("yield") "(%x)\n", ""))
+
 static const struct { const char *what, *text; float want[8]; } edges[] = {
+    {"an unfolded corner beyond the end", UNFOLDED("2, 4", "4, 1"), {1, 2, 1, 2, 1, 2, 0, 0}},
+    {"an unfolded corner before the start", UNFOLDED("2, 4", "-1, 1"), {1, 2, 1, 2, 0, 1, 2, 1}},
+    {"the same across lines", UNFOLDED("4, 2", "1, 4"), {1, 1, 2, 2, 1, 0, 2, 0}},
     {"a difference squared about another number", SQUARED_TWICE, {171, 172, 171, 172, 171, 172, 171, 172}},
     {"a window larger than its view", COPIED("4", "1000"), {1, 2, 1, 2, 0, 0, 0, 0}},
     {"an offset of 2^63 - 1", COPIED("9223372036854775807", "8"), {0}},
