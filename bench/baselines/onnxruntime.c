@@ -1,5 +1,6 @@
-/* bench/baselines/onnxruntime.c - ONNX Runtime's CPU provider as a row of model_peer.h. The library's interface is one table of functions, whose order
- * doesn't change from release to release: the places that are used here are named below. */
+/* bench/baselines/onnxruntime.c - ONNX Runtime's CPU provider as a row of model_peer.h. The library's interface is one
+ * table of functions, whose order doesn't change from release to release: the places that are used here are named
+ * below. */
 #include "bench/baselines/model_peer.h"
 
 #include <dlfcn.h>

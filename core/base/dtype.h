@@ -34,8 +34,8 @@ uint16_t dtype_f32_to_f16(float f);
 float dtype_bf16_to_f32(uint16_t h);
 uint16_t dtype_f32_to_bf16(float f);
 
-/* Element i of an array of t, as double (exact but for i64 and u64 beyond 2^53). Of complex types number i: elements' real and
- * imaginary parts in turn. */
+/* Element i of an array of t, as double (exact but for i64 and u64 beyond 2^53). Of complex types number i: elements'
+ * real and imaginary parts in turn. */
 double dtype_load(tsr_dtype t, const void *p, size_t i);
 void dtype_store(tsr_dtype t, void *p, size_t i, double v);
 /* Element i of an array of integers of type t, of any alignment; of u64 its bits. */

@@ -121,7 +121,8 @@ static tsr_status compare(const model_run *r, rival *v) {
 static tsr_status start_peer(const model_run *r, rival *v) {
   const char *names[MOST];
   const int n_out = tsr_program_n_outputs(r->prog);
-  if (!r->onnx) return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("bench", NULL, NULL), "%s: takes ONNX files", v->peer->name);
+  if (!r->onnx)
+    return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("bench", NULL, NULL), "%s: takes ONNX files", v->peer->name);
   for (int i = 0; i < n_out; i++) names[i] = r->onnx->outputs.v[i].name;
   const int64_t from = clock_ns();
   TSR_TRY(v->peer->create(r->file, r->o->env->threads, r->data, tsr_program_n_inputs(r->prog), names, n_out, &v->job));

@@ -73,7 +73,8 @@ static bool inlined(const emitter *e, const ir_value *v, int group) {
   if (!d || e->g.group[d->scratch] >= 0 || f->space == SPACE_CALL) return false;
   double number; /* that a kernel's text holds: others are tensors */
   if (graph_is(d, G_CONSTANT)) /* not what products read, nor kernels that move memory */
-    return ir_type_count(v->type) == 1 && graph_splat(d, &number) && f->fuses != FUSES_ALONE && !e->g.notes[d->scratch].feeds_product;
+    return ir_type_count(v->type) == 1 && graph_splat(d, &number) && f->fuses != FUSES_ALONE &&
+           !e->g.notes[d->scratch].feeds_product;
   if (graph_is_kind(d, GRAPH_INDEX) || graph_is_kind(d, GRAPH_WINDOWS)) return true;
   return graph_is_window(d);
 }
