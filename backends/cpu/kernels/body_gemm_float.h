@@ -23,6 +23,7 @@ static void f32_pack_b(const cpuk_pack_args *p) { pack_b_plain(p, CPUK_F32, F32_
 #define G_MADD_AT(acc, p, b) v_fma_at((const float *)(const void *)(p), b, acc)
 #endif
 #define G_STEPS 2
+#define G_FIRST
 #define G_LOADC(p) v_load(p)
 #define G_LOADC_N(p, n) v_load_n(p, n)
 #define G_STOREC(p, v) v_store(p, v)

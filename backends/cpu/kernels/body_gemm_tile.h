@@ -11,6 +11,7 @@
  *   G_MADD(acc, a, b)  acc + a . b
  *   G_MADD_AT(acc, p, b)  optional: acc + (k-group at p) . b in one instruction that broadcasts from memory
  *   G_STEPS            optional: k-groups a turn of the main loop
+ *   G_FIRST            optional: a block's first chunk has a walk of its own, for an A that comes from memory
  *   G_LOADC G_LOADC_N G_STOREC G_STOREC_N G_ZERO
  *   G_EXACT(name)      optional: names another kind with the same panels, whose rows take over where its is_needed (by
  *                      A) or is_needed_for (by a panel and its columns of C) says so; see gemm_avx512bf16.c
@@ -161,7 +162,7 @@ static void G_FN(rows)(const cpuk_block_args *p, gemm_tile_args t, size_t j, con
   }
 }
 
-#if !defined(G_ROWS_ONLY) && !defined(G_EXACT)
+#ifdef G_FIRST
 /* A's rows lie one after the other, and are so many that they come from memory. */
 static bool G_FN(comes)(const cpuk_block_args *p, const gemm_tile_args *t) {
   return p->m >= 8 * G_MR && t->lda == (ptrdiff_t)(t->groups * sizeof(G_ELT));
@@ -210,7 +211,7 @@ static void G_FN(block)(const cpuk_block_args *p) {
       G_FN(pack_b)(gemm_chunk(p, j0, width, &chunk));
       b = p->b_plain->dst;
     }
-#ifndef G_EXACT
+#ifdef G_FIRST
     if (j0 == 0 && G_FN(comes)(p, &t)) {
       G_FN(first)(p, t, b, width, panel_bytes);
       continue;
@@ -250,6 +251,7 @@ static void G_FN(block)(const cpuk_block_args *p) {
 #undef G_MADD
 #undef G_MADD_AT
 #undef G_STEPS
+#undef G_FIRST
 #undef G_LOADC
 #undef G_LOADC_N
 #undef G_STOREC
