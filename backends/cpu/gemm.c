@@ -84,8 +84,8 @@ static size_t a_panel_bytes(const vm_module *m, const cpu_instr *i) {
   sizes_of(m, i, &mm, &nn, &kk);
   const int r = i->a[3] ? 1 : 0;
   const operand a = {.type = vm_cpuk((tsr_dtype)d->dtype), .rs = d->strides[r], .cs = d->strides[!r], .cols = kk};
-  int64_t bk = k_step(g, i, kk);
   if (a_in_place(m, i, g, &a)) return 0;
+  int64_t bk = k_step(g, i, kk);
   return (size_t)((kk + bk - 1) / bk) * cpuk_packed_a_bytes(g, (size_t)mm, (size_t)bk);
 }
 

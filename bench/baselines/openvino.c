@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/baselines/peer_impl.h"
 #include "core/base/status.h"
 
 typedef struct ov_shape {
@@ -51,17 +52,8 @@ typedef struct ov_job {
   char version[64];
 } ov_job;
 
-static tsr_status no_library(const char *why) {
-  return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, NULL),
-                 "openvino does not load (LD_LIBRARY_PATH is to name the folder of libopenvino_c.so.*): %s",
-                 why ? why : "");
-}
-
 static tsr_status find(ov_api *a) {
-  const struct {
-    const char *name;
-    void *fn; /* where its address goes */
-  } wanted[] = {
+  const peer_symbol wanted[] = {
       {"ov_get_openvino_version", &a->get_version},
       {"ov_version_free", &a->version_free},
       {"ov_get_last_err_msg", &a->last_error},
@@ -82,13 +74,11 @@ static tsr_status find(ov_api *a) {
       {"ov_core_free", &a->core_free},
   };
   void *lib = model_peer_load("openvino_c");
-  if (!lib) return no_library(dlerror());
-  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-    void *symbol = dlsym(lib, wanted[i].name);
-    if (!symbol) return no_library(wanted[i].name);
-    memcpy(wanted[i].fn, &symbol, sizeof symbol);
-  }
-  return NULL;
+  if (!lib)
+    return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, NULL),
+                   "openvino does not load (LD_LIBRARY_PATH is to name the folder of libopenvino_c.so.*): %s",
+                   dlerror());
+  return peer_symbols(lib, wanted, sizeof wanted / sizeof *wanted);
 }
 
 /* The library's own words of a call that failed, in one line. */

@@ -315,15 +315,7 @@ static int run_device(llm_bench *b, const char *id, bool among_others) {
   return rc;
 }
 
-static int run_all(llm_bench *b) {
-  const tsr_device_info *d;
-  int n, rc = EXIT_OK;
-  tsr_status st = tsr_devices(b->o->ctx, &d, &n);
-  if (st) return cli_fail(st);
-  for (int i = 0; i < n; i++)
-    if (strcmp(d[i].backend, "null")) rc = bench_worse(rc, run_device(b, d[i].id, true));
-  return rc;
-}
+static int run_among_others(void *b, const char *id) { return run_device(b, id, true); }
 
 int bench_llm(const char *file, const bench_llm_options *o) {
   llm_bench *b = calloc(1, sizeof *b);
@@ -336,7 +328,8 @@ int bench_llm(const char *file, const bench_llm_options *o) {
                  "no peer \"%s\" for language models; there is llama", o->against);
   if (!st) st = read_facts(b);
   const bool all = o->device && !strcmp(o->device, "all");
-  const int rc = st ? cli_fail(st) : all ? run_all(b) : run_device(b, o->device, false);
+  const int rc = st ? cli_fail(st) : all ? bench_each_device(o->ctx, run_among_others, b)
+                                              : run_device(b, o->device, false);
   free(b);
   return rc;
 }

@@ -246,27 +246,19 @@ static int run_model(model_run *r, const char *device) {
   return st ? cli_fail(st) : report(r);
 }
 
-static int find_peers(model_run *r, const char *list) {
-  for (const char *p = list; p && *p;) {
-    const size_t n = strcspn(p, ",");
-    const model_peer *found = NULL;
-    char known[128] = "";
-    for (size_t i = 0; model_peer_at(i); i++) {
-      const char *name = model_peer_at(i)->name;
-      if (strlen(name) == n && !strncmp(name, p, n)) found = model_peer_at(i);
-      snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", name);
-    }
-    if (!found) return cli_usage("bench", "no peer \"%.*s\" for models; there are %s", (int)n, p, known);
-    if (r->n_rivals == MOST_PEERS) return cli_usage("bench", "--against takes at most %d", MOST_PEERS);
-    r->rivals[r->n_rivals++].peer = found;
-    p += n + (p[n] == ',');
-  }
-  return EXIT_OK;
-}
+static const char *peer_name_at(size_t i) { return model_peer_at(i) ? model_peer_at(i)->name : NULL; }
 
-static int on_device(const char *file, const bench_model_options *o, const char *device) {
-  model_run r = {.file = file, .o = o};
-  int rc = find_peers(&r, o->against);
+typedef struct model_bench {
+  const char *file;
+  const bench_model_options *o;
+} model_bench;
+
+static int on_device(void *bench, const char *device) {
+  const model_bench *b = bench;
+  model_run r = {.file = b->file, .o = b->o};
+  size_t found[MOST_PEERS];
+  int rc = bench_find_peers(b->o->against, " for models", peer_name_at, MOST_PEERS, found, &r.n_rivals);
+  for (int i = 0; i < r.n_rivals; i++) r.rivals[i].peer = model_peer_at(found[i]);
   if (!rc) rc = run_model(&r, device);
   for (int i = 0; i < MOST; i++) {
     tsr_buffer_destroy(&r.in[i].buffer);
@@ -285,12 +277,7 @@ static int on_device(const char *file, const bench_model_options *o, const char 
 }
 
 int bench_model(const char *file, const bench_model_options *o) {
-  const tsr_device_info *d;
-  int n = 0, rc = EXIT_OK;
-  if (!o->device || strcmp(o->device, "all")) return on_device(file, o, o->device);
-  tsr_status st = tsr_devices(o->ctx, &d, &n);
-  if (st) return cli_fail(st);
-  for (int i = 0; i < n; i++)
-    if (strcmp(d[i].backend, "null")) rc = bench_worse(rc, on_device(file, o, d[i].id));
-  return rc;
+  model_bench b = {file, o};
+  const bool all = o->device && !strcmp(o->device, "all");
+  return all ? bench_each_device(o->ctx, on_device, &b) : on_device(&b, o->device);
 }

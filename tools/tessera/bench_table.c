@@ -48,3 +48,34 @@ void bench_json_number(const char *name, double v, bool known) {
 }
 
 int bench_worse(int a, int b) { return !a || (a == EXIT_UNSUPPORTED && b) ? b : a; }
+
+int bench_each_device(tsr_context *ctx, int (*run)(void *user, const char *id), void *user) {
+  const tsr_device_info *d;
+  int n, rc = EXIT_OK;
+  tsr_status st = tsr_devices(ctx, &d, &n);
+  if (st) return cli_fail(st);
+  for (int i = 0; i < n; i++)
+    if (strcmp(d[i].backend, "null")) rc = bench_worse(rc, run(user, d[i].id));
+  return rc;
+}
+
+int bench_find_peers(const char *list, const char *of, const char *(*name_at)(size_t i), int most, size_t *found,
+                     int *n) {
+  *n = 0;
+  for (const char *p = list; p && *p;) {
+    const size_t length = strcspn(p, ",");
+    char known[256] = "";
+    size_t at = 0;
+    const char *name;
+    while ((name = name_at(at)) && (strlen(name) != length || strncmp(name, p, length))) at++;
+    if (!name) {
+      for (size_t i = 0; (name = name_at(i)); i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", name);
+      return cli_usage("bench", "no peer \"%.*s\"%s; there are %s", (int)(length < 63 ? length : 63), p, of, known);
+    }
+    if (*n == most) return cli_usage("bench", "--against takes at most %d", most);
+    found[(*n)++] = at;
+    p += length + (p[length] == ',');
+  }
+  return EXIT_OK;
+}

@@ -1,4 +1,5 @@
-/* tools/tessera/bench_table.h - how `tessera bench` prints a result: lines of one table, numbers of JSON. */
+/* tools/tessera/bench_table.h - what measuring of operations and of models shares: lines of one table, numbers of
+ * JSON, the list of peers, all devices in turn. */
 #ifndef TOOLS_TESSERA_BENCH_TABLE_H
 #define TOOLS_TESSERA_BENCH_TABLE_H
 #include "tools/tessera/bench_env.h"
@@ -21,4 +22,10 @@ void bench_table_none(const bench_cells *c, const char *kind, const char *why);
 void bench_json_number(const char *name, double v, bool known);
 /* Of two exit statuses the one that says more: a failure, the first of several, before what is only not supported. */
 int bench_worse(int a, int b);
+/* run for each device but those that compute nothing; the exit status. */
+int bench_each_device(tsr_context *ctx, int (*run)(void *user, const char *id), void *user);
+/* The places in name_at, which gives NULL past its end, of a comma list of peers (NULL: none), at most `most`; their
+ * number in *n. `of`: what the peers are for, behind "no peer NAME". Else the exit status, when all has been said. */
+int bench_find_peers(const char *list, const char *of, const char *(*name_at)(size_t i), int most, size_t *found,
+                     int *n);
 #endif

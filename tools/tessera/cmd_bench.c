@@ -226,33 +226,24 @@ static int run_device(bench_run *r, const char *id, bool among_others, const ben
   return rc;
 }
 
-static int run_all(bench_run *r, const bench_case *cases, int n) {
-  const tsr_device_info *d;
-  int n_devices, rc = EXIT_OK;
-  tsr_status st = tsr_devices(r->ctx, &d, &n_devices);
-  if (st) return cli_fail(st);
-  for (int i = 0; i < n_devices; i++)
-    if (strcmp(d[i].backend, "null")) rc = bench_worse(rc, run_device(r, d[i].id, true, cases, n));
-  return rc;
+typedef struct all_cases {
+  bench_run *r;
+  const bench_case *cases;
+  int n;
+} all_cases;
+
+static int run_among_others(void *user, const char *id) {
+  const all_cases *a = user;
+  return run_device(a->r, id, true, a->cases, a->n);
 }
 
+static const char *peer_name_at(size_t i) { return peer_at(i) ? peer_name(peer_at(i)) : NULL; }
+
 static int find_peers(bench_run *r, const char *list) {
-  char name[64];
-  for (const char *p = list; p && *p;) {
-    size_t n = strcspn(p, ",");
-    const bool fits = snprintf(name, sizeof name, "%.*s", (int)n, p) < (int)sizeof name;
-    const peer *x = fits ? peer_find(name) : NULL;
-    if (!x) {
-      char known[256] = "";
-      for (size_t i = 0; peer_at(i); i++)
-        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", peer_name(peer_at(i)));
-      return cli_usage("bench", "no peer \"%s\"; there are %s", name, known);
-    }
-    if (r->o.n_peers == BENCH_MOST_PEERS) return cli_usage("bench", "--against takes at most %d", BENCH_MOST_PEERS);
-    r->o.peers[r->o.n_peers++] = x;
-    p += n + (p[n] == ',');
-  }
-  return EXIT_OK;
+  size_t found[BENCH_MOST_PEERS];
+  const int rc = bench_find_peers(list, "", peer_name_at, BENCH_MOST_PEERS, found, &r->o.n_peers);
+  for (int i = 0; i < r->o.n_peers; i++) r->o.peers[i] = peer_at(found[i]);
+  return rc;
 }
 
 static int check_without(const char *list) {
@@ -375,7 +366,8 @@ static int check_switches(const bench_args *a) {
 
 static int run_cases(bench_run *r, const bench_args *a, const bench_case *cases, int n) {
   const bool all = !a->device || !strcmp(a->device, "all");
-  int rc = all ? run_all(r, cases, n) : run_device(r, a->device, false, cases, n);
+  int rc = all ? bench_each_device(r->ctx, run_among_others, &(all_cases){r, cases, n})
+               : run_device(r, a->device, false, cases, n);
   if (!a->html) return rc;
   const int written = bench_html_write(r->html, &r->env, a->html); /* whatever failed: it has the rest, and says what */
   return written && (!rc || rc == EXIT_UNSUPPORTED) ? written : rc;
