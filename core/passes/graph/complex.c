@@ -21,17 +21,8 @@ static bool has_complex(const ir_op *func) {
 }
 
 static tsr_status split_op(ir_op *op) {
-  ir_builder b = ir_before(op);
-  b.loc = op->loc;
   if (!graph_ext(op) || !graph_ext(op)->pairs) return ir_error(op, NULL, "does not take complex numbers");
-  ir_value **x = arena_array(&op->module->arena, ir_value *, op->n_operands + 1);
-  if (!x) return st_oom();
-  for (int i = 0; i < op->n_operands; i++) x[i] = is_complex(op->operands[i]) ? op->operands[i]->data : op->operands[i];
-  ir_value *y = graph_ext(op)->pairs(&b, op, x);
-  if (!y) return st_oom();
-  if (is_complex(op->results[0])) op->results[0]->data = y; /* op itself is dead */
-  else graph_replace(op, y);
-  return NULL;
+  return graph_stand_in(op, is_complex, graph_ext(op)->pairs);
 }
 
 /* What a function returns has its own type. */

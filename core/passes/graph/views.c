@@ -3,12 +3,23 @@
 
 #include <string.h>
 
-#include "core/ir/graph/ops.h"
-
 void graph_replace(ir_op *op, ir_value *v) {
   if (!v->name && v->def) v->name = op->results[0]->name;
   ir_forward(op->results[0], v);
   ir_op_remove(op);
+}
+
+tsr_status graph_stand_in(ir_op *op, bool (*is)(const ir_value *v), graph_pairs_fn build) {
+  ir_builder b = ir_before(op);
+  b.loc = op->loc;
+  ir_value **x = arena_array(&op->module->arena, ir_value *, op->n_operands + 1);
+  if (!x) return st_oom();
+  for (int i = 0; i < op->n_operands; i++) x[i] = is(op->operands[i]) ? op->operands[i]->data : op->operands[i];
+  ir_value *y = build(&b, op, x);
+  if (!y) return st_oom();
+  if (is(op->results[0])) op->results[0]->data = y; /* op itself is dead */
+  else graph_replace(op, y);
+  return NULL;
 }
 
 bool graph_has_unknown(const ir_op *op) {

@@ -22,18 +22,9 @@ static bool has_words(const ir_op *func) {
 }
 
 static tsr_status replace(ir_op *op) {
-  ir_builder b = ir_before(op);
-  b.loc = op->loc;
   if (!graph_ext(op) || !graph_ext(op)->words)
     return ir_error(op, NULL, "does not take %s", tsr_dtype_name(op->operands[0]->type->dtype));
-  ir_value **x = arena_array(&op->module->arena, ir_value *, op->n_operands + 1);
-  if (!x) return st_oom();
-  for (int i = 0; i < op->n_operands; i++) x[i] = has_word(op->operands[i]) ? op->operands[i]->data : op->operands[i];
-  ir_value *y = graph_ext(op)->words(&b, op, x);
-  if (!y) return st_oom();
-  if (has_word(op->results[0])) op->results[0]->data = y; /* op itself is dead */
-  else graph_replace(op, y);
-  return NULL;
+  return graph_stand_in(op, has_word, graph_ext(op)->words);
 }
 
 /* What is called, or returned to, has its own types. */
