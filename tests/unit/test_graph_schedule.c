@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/passes/graph/expand_ops.h"
 #include "core/passes/schedule/defaults.h"
 #include "core/passes/schedule/kernel.h"
 #include "core/passes/schedule/from_graph.h"
@@ -67,6 +68,21 @@ static void default_tile_is_the_tables_when_it_fits(void **state) {
   sched_read(kernel(s), &p);
   assert_true(p.m == 128 && p.n == 128 && p.k == 64 && p.pipeline_stages == 2 && p.vectorize == 8);
   assert_null(legalized(kernel(s)));
+  ir_module_destroy(&s);
+}
+
+/* A convolution is a product with patches of the image, whose row of the table has shallower steps. */
+static void convolution_starts_from_its_own_row(void **state) {
+  ir_module *g = gt_parse(gt_func("%x: tensor<64x256x56x56xbf16>, %w: tensor<256x256x3x3xbf16>",
+                                  "%0 = \"tessera.graph.conv2d\"(%x, %w)", "%0", "tensor<64x256x54x54xbf16>")), *s;
+  tsr_caps c = gpu(228 << 10);
+  sched_params p;
+  assert_null(graph_expand_module(g, &(pass_options){0}));
+  assert_null(graph_to_schedule(g, NULL, &s));
+  assert_null(schedule_apply_defaults(s, &(schedule_options){.caps = &c}));
+  sched_read(kernel(s), &p);
+  assert_true(p.m == 128 && p.n == 128 && p.k == 32 && p.pipeline_stages == 2);
+  ir_module_destroy(&g);
   ir_module_destroy(&s);
 }
 
@@ -229,6 +245,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(table_of_default_tiles),
       cmocka_unit_test(default_tile_is_the_tables_when_it_fits),
+      cmocka_unit_test(convolution_starts_from_its_own_row),
       cmocka_unit_test(default_tile_is_legalised_on_small_shared_memory),
       cmocka_unit_test(few_registers_force_a_smaller_tile),
       cmocka_unit_test(explicit_tile_is_honoured_or_an_error_naming_the_limit),

@@ -73,8 +73,8 @@ static void note_change(pass_trace *trace, const ir_op *op, trace_change c, cons
 /* A product that nobody gave a tile starts from the table's; shape and device may make it another one. */
 static void note_fitted(const ir_op *kernel, const ir_op *product, const schedule_options *o, const sched_params *p) {
   sched_params table = {0}, now = {.m = p->m, .n = p->n, .k = p->k};
-  if (o->caps->dialect == DIALECT_CPU || !p->m || !sched_recommended("gemm", product->operands[0]->type->dtype, &table))
-    return;
+  if (o->caps->dialect == DIALECT_CPU || !p->m) return;
+  if (!sched_recommended_product(product, product->operands[0]->type->dtype, &table)) return;
   if (table.m == p->m && table.n == p->n && table.k == p->k) return;
   table = (sched_params){.m = table.m, .n = table.n, .k = table.k};
   note_change(o->trace, product,

@@ -369,7 +369,7 @@ static void split(const task *x, sched_params *p) {
 static void tile_plan(const task *x, sched_params *p) {
   const tsr_caps *c = x->c;
   const tsr_matrix_shape *s = subgroup_shape(x);
-  sched_recommended("gemm", !s && is_simt(c) && x->size < 4 ? TSR_DTYPE_NONE : x->t, p);
+  sched_recommended_product(x->op, !s && is_simt(c) && x->size < 4 ? TSR_DTYPE_NONE : x->t, p);
   if (!s && caps_simd_like(c)) {
     if (!lane_n_plan(x, p)) simd_plan(x, p);
     return;
