@@ -293,23 +293,28 @@ static bool pingpong_plan(const task *x, sched_params *p) {
 
 /* ---- everything else ------------------------------------------------------------------------------------------- */
 
-/* Whole tiles of operands in memory: neighbouring columns in neighbouring lanes (simt/matrix/lane_n.c), 8 rows a
- * subgroup and 16 or 32 sums a lane, which is what searches find. False where a tile would have an edge, or the rows of
- * b are no whole registers. */
+/* Neighbouring columns in neighbouring lanes (simt/matrix/lane_n.c), 8 rows a subgroup and 16 or 32 sums a lane, which
+ * is what searches find. Operands are whole tiles in memory, or windows over an image, which are collected first, with
+ * zeros beyond their edges. False where another operand's tile would have an edge, or the rows of b are no whole
+ * registers. */
 static bool lane_n_plan(const task *x, sched_params *p) {
-  enum { ROWS = 8, STEP = 16, LANES = 8 };
+  enum { ROWS = 8, STEP = 16, LANES = 8, LONGEST = 32 };
   const graph_contract *g = &x->g;
   const int64_t least = LANES * 4 / x->size;
   const ir_value *a = x->op->operands[0], *b = x->op->operands[1];
-  if (caps_simd_lanes(x->c) != LANES || !x->known || x->exact || x->size > 4 || g->transpose_b || !plain(a) ||
-      !plain(b) || b->type->dtype != x->t)
+  const bool a_windows = sched_is_windows(a), b_windows = sched_is_windows(b);
+  if (caps_simd_lanes(x->c) != LANES || !x->known || x->exact || x->size > 4 || b->type->dtype != x->t ||
+      !(plain(a) || a_windows) || !(b_windows || (plain(b) && !g->transpose_b)))
     return false;
   int64_t m = 64, n = 32;
-  while (m > ROWS && g->m % m) m /= 2;
+  while (m > ROWS && (a_windows ? m / 2 >= g->m : g->m % m)) m /= 2;
   if (n < least) n = least;
-  if (g->n % n) n = 16;
-  if (n < least || g->m % m || g->n % n || g->k % STEP) return false;
-  *p = (sched_params){.m = m, .n = n, .k = STEP, .warps = m / ROWS, .pipeline_stages = 1, .use_shared = -1,
+  if (b_windows ? n / 2 >= g->n && n / 2 >= least : g->n % n) n = 16;
+  int64_t k = STEP;
+  if (g->k % k && (a_windows || b_windows)) /* the three colours of an image: 27 or 147 */
+    for (k = LONGEST; k > ROWS && g->k % k;) k--;
+  if (n < least || (!a_windows && g->m % m) || (!b_windows && g->n % n) || g->k % k) return false;
+  *p = (sched_params){.m = m, .n = n, .k = k, .warps = m / ROWS, .pipeline_stages = 1, .use_shared = -1,
                       .async_copy = -1, .matrix_path = "lane_n"};
   return true;
 }

@@ -56,15 +56,11 @@ bool sched_recommended(const char *op, tsr_dtype t, sched_params *out) {
   return false;
 }
 
-/* What the product reads through layouts and casts. */
-static bool reads_patches(const ir_value *v) {
-  while (v->def && (v->def->def->flags & IR_VIEWLIKE || graph_is(v->def, G_CAST))) v = v->def->operands[0];
-  return v->def && graph_is(v->def, G_PATCHES);
-}
+bool sched_is_windows(const ir_value *v) { return graph_is_kind(v->def, GRAPH_WINDOWS); }
 
 bool sched_recommended_product(const ir_op *product, tsr_dtype t, sched_params *out) {
   /* A convolution is a product with patches. In f64, or without matrix instructions, its row leaves no registers. */
-  bool conv = (reads_patches(product->operands[0]) || reads_patches(product->operands[1])) && t && t != TSR_F64;
+  bool conv = (sched_is_windows(product->operands[0]) || sched_is_windows(product->operands[1])) && t && t != TSR_F64;
   return sched_recommended(conv ? "conv2d" : "gemm", t, out);
 }
 

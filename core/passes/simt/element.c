@@ -5,6 +5,7 @@
 #include "core/passes/simt/element.h"
 #include "core/passes/simt/layout.h"
 #include "core/passes/simt/registers.h"
+#include "core/passes/simt/simd.h"
 #include "core/passes/simt/state.h"
 
 /* ---- index ranges ------------------------------------------------------------------------------------------------ */
@@ -51,6 +52,17 @@ static range range_of(int code, const simt_val *a, const simt_val *b) {
   }
 }
 
+/* A quotient or remainder of numbers from 0 on. Where indices have 64 bits, those that fit 31 are divided in 32: SIMD
+ * registers have no wide product of which a division by a constant could be made. */
+static ir_value *divide(simt *c, int code, const simt_val *a, const simt_val *b) {
+  int64_t k;
+  ir_value *y = sx_const(b->v, &k) ? sx_num(c, TSR_I32, (double)k) : NULL;
+  if (!c->wide_index || !simt_is_simd(c) || a->hi > INT32_MAX || b->hi > INT32_MAX || !y || !b->lo)
+    return code == SC_DIV ? sx_div(c, a->v, b->v) : sx_rem(c, a->v, b->v);
+  ir_value *q = sx_op(c, code, NULL, 2, (ir_value *[]){sx_cast(c, a->v, TSR_I32), y});
+  return q ? sx_op(c, SC_CAST, ir_type_index(c->m), 1, &q) : NULL;
+}
+
 static ir_value *index_op(simt *c, int code, const simt_val *a, const simt_val *b) {
   bool positive = a->lo >= 0 && b->lo >= 0;
   switch (code) {
@@ -58,8 +70,8 @@ static ir_value *index_op(simt *c, int code, const simt_val *a, const simt_val *
   case SC_SUB: return sx_sub(c, a->v, b->v);
   case SC_MUL: return sx_mul(c, a->v, b->v);
   case SC_MIN: return a->hi <= b->lo ? a->v : b->hi <= a->lo ? b->v : sx_min(c, a->v, b->v);
-  case SC_DIV: if (positive) return sx_div(c, a->v, b->v); break;
-  case SC_REM: if (positive) return a->hi < b->lo ? a->v : sx_rem(c, a->v, b->v); break;
+  case SC_DIV: if (positive) return divide(c, code, a, b); break;
+  case SC_REM: if (positive) return a->hi < b->lo ? a->v : divide(c, code, a, b); break;
   default: break;
   }
   return sx_op(c, code, NULL, 2, (ir_value *[]){a->v, b->v});

@@ -98,11 +98,17 @@ static tsr_status computed_side(kb_kernel *k, contract *c, const mm_operand *s, 
   return ir_set_attr(c->op, is_b ? "b_type" : "a_type", ir_attr_str(k->m, type)) ? NULL : st_oom();
 }
 
+/* The path takes neighbouring columns of b at once, so that they have to lie side by side. */
+static bool reads_rows_of_b(const kb_kernel *k) {
+  return k->params.matrix_path && !strcmp(k->params.matrix_path, "lane_n");
+}
+
 /* The side's elements are those of an image, wherever the windows have them. */
 static tsr_status unfolded_side(kb_kernel *k, contract *c, const mm_operand *s, ir_block *region) {
   ir_value *v, *x = ir_block_arg(k->m, region, ir_type_scalar(k->m, s->orig->dtype), NULL);
-  TSR_TRY(kb_unfold(k, s->value->def, &s->s, &v));
-  note_map(c, region == c->op->regions[1] ? CONTRACT_B : CONTRACT_A, s->transpose);
+  const bool is_b = region == c->op->regions[1], swapped = is_b && s->transpose && reads_rows_of_b(k);
+  TSR_TRY(kb_unfold(k, s->value->def, &s->s, swapped, &v));
+  note_map(c, is_b ? CONTRACT_B : CONTRACT_A, s->transpose ^ swapped);
   ir_builder r = ir_at_end(k->m, region);
   return x && ir_add_operand(c->op, v) && ir_build0(&r, "tessera.tile.yield", 1, &x) ? NULL : st_oom();
 }

@@ -28,13 +28,16 @@ static ir_value *batch_of(kb_kernel *k, const kb_space *s) {
 }
 
 /* The digits of w but those of one value, which move along nothing: what is next to each other in memory is then the
- * last digit wherever a spatial axis has one place. Each index that has digits keeps one. */
-static void take_digits(tile_unfold *u, const graph_windows *w) {
-  int from = 0, to = 0;
+ * last digit wherever a spatial axis has one place. Each index that has digits keeps one.
+ * swapped: those of rows and columns change places. */
+static void take_digits(tile_unfold *u, const graph_windows *w, bool swapped) {
+  int to = 0;
   for (int i = 0; i < UNFOLD_N_INDICES; i++) {
-    const int first = to;
-    for (int k = 0; k < w->n[i]; k++, from++) {
-      const bool needed = w->extent[from] != 1 || (k == w->n[i] - 1 && to == first);
+    const int of = swapped && i ? UNFOLD_ROW + UNFOLD_COLUMN - i : i, first = to;
+    int from = 0;
+    for (int j = 0; j < of; j++) from += w->n[j];
+    for (int k = 0; k < w->n[of]; k++, from++) {
+      const bool needed = w->extent[from] != 1 || (k == w->n[of] - 1 && to == first);
       if (!needed) continue;
       u->extent[to] = w->extent[from];
       memcpy(u->step[to++], w->step[from], sizeof *w->step);
@@ -43,14 +46,15 @@ static void take_digits(tile_unfold *u, const graph_windows *w) {
   }
 }
 
-tsr_status kb_unfold(kb_kernel *k, const ir_op *op, const kb_space *s, ir_value **out) {
+tsr_status kb_unfold(kb_kernel *k, const ir_op *op, const kb_space *s, bool swapped, ir_value **out) {
   const kb_node *n = kb_node_of(k, op->operands[0]);
   if (!n || !n->is_mem || !n->m.arg) return ir_error(op, NULL, "the operand must lie in memory");
   const graph_windows w = graph_windows_get(op);
-  tile_unfold u = {.rank = n->m.rank, .size = {s->tm, s->tn}};
-  take_digits(&u, &w);
+  const int row = s->rank - 2 + swapped, column = s->rank - 1 - swapped;
+  tile_unfold u = {.rank = n->m.rank, .size = {swapped ? s->tn : s->tm, swapped ? s->tm : s->tn}};
+  take_digits(&u, &w, swapped);
   memcpy(u.origin, w.origin, sizeof u.origin);
-  ir_value *operands[] = {view_of(k, &n->m), batch_of(k, s), s->at[s->rank - 2], s->at[s->rank - 1]};
+  ir_value *operands[] = {view_of(k, &n->m), batch_of(k, s), s->at[row], s->at[column]};
   ir_op *v =
       operands[0] && operands[1] ? ir_op_new(&k->b, ir_find_op("tessera.tile.unfold"), 4, operands, 1, NULL, 0) : NULL;
   if (!v || !tile_unfold_set(v, &u)) return st_oom();

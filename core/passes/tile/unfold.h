@@ -5,8 +5,9 @@
 #include "core/ir/tile/unfold.h"
 #include "core/passes/tile/build.h"
 
-/* The tile [s->tm, s->tn] at s->at of the windows op, whose operand lies in memory; s: its result's space. */
-tsr_status kb_unfold(kb_kernel *k, const ir_op *op, const kb_space *s, ir_value **out);
+/* The tile [s->tm, s->tn] at s->at of the windows op, whose operand lies in memory; s: its result's space. swapped: the
+ * tile's transpose, [s->tn, s->tm]. */
+tsr_status kb_unfold(kb_kernel *k, const ir_op *op, const kb_space *s, bool swapped, ir_value **out);
 /* Its elements as a fragment of type t or, t being NULL, in the shared tile; at: batch, row and column in place of the
  * op's own. NULL when out of memory. */
 ir_op *unfold_gather(ir_builder *b, const ir_op *unfold, ir_value *const at[UNFOLD_N_INDICES], const ir_type *t,

@@ -22,7 +22,7 @@ tsr_status family_windows(kb_kernel *k) {
   s.tm = max64(1, min64(s.dims[s.rank - 2], elements / s.tn));
   if (!kb_note_tile(k, s.tm, s.tn, 1)) return st_oom();
   TSR_TRY(kb_space_grid(k, &s));
-  TSR_TRY(kb_unfold(k, op, &s, &v));
+  TSR_TRY(kb_unfold(k, op, &s, false, &v));
   ir_op *g = unfold_gather(&k->b, v->def, v->def->operands + 1, kb_frag(k, kb_compute(out.dtype), s.tm, s.tn), NULL);
   if (!g) return st_oom();
   int64_t strides[TSR_MAX_RANK + 2];
