@@ -6,6 +6,7 @@
 
 #include "core/base/policy.h"
 #include "core/ir/schedule/knobs.h"
+#include "core/passes/graph/precision.h"
 #include "core/passes/pipeline.h"
 #include "core/runtime/internal.h"
 #include "core/tune/cache.h"
@@ -28,7 +29,7 @@ tsr_status rt_check_enum(const tsr_allocator *al, const char *fn, const char *wh
 }
 
 static const char policies[] = "default, fast, deterministic, kahan_sum",
-                  precisions[] = "standard, safe, aggressive, deterministic",
+                  precisions[] = PRECISION_WORDS,
                   fallbacks[] = "default, error, warn, allow", tunes[] = "default, off, cached, full";
 
 tsr_status rt_check_context_desc(const tsr_context_desc *d) {

@@ -62,9 +62,10 @@ static tsr_status check_known(const tsr_graph *g) {
   return NULL;
 }
 
-/* What both modes are: `derive` adds the function, whose name ends so. */
+/* What all are: `derive` adds the function, whose name ends so. q: what is asked for besides the inputs. */
 static tsr_status derivative(const tsr_graph *g, const char *fn, const tsr_value *wrt, int n, const char *suffix,
-                             tsr_status (*derive)(ir_op *, const grad_request *, ir_op **), tsr_graph **out) {
+                             grad_request q, tsr_status (*derive)(ir_op *, const grad_request *, ir_op **),
+                             tsr_graph **out) {
   if (n < 1 || n > 1 << 16) return RT_BAD(g->ctx, fn, NULL, "%d inputs", n);
   TSR_TRY(ir_verify(g->m));
   TSR_TRY(check_known(g));
@@ -77,7 +78,8 @@ static tsr_status derivative(const tsr_graph *g, const char *fn, const tsr_value
   const char *name = arena_fmt(&d->m->arena, "%s_%s", ir_get_str(func, "sym_name", "main"), suffix);
   if (!numbers || !name) TSR_GOTO(st_oom());
   for (int i = 0; i < n; i++) TSR_GOTO(input_number(g, fn, wrt[i], &numbers[i]));
-  TSR_GOTO(derive(func, &(grad_request){numbers, n, name, custom_adjoint, g->ctx}, &made));
+  q.wrt = numbers, q.n_wrt = n, q.name = name, q.custom = custom_adjoint, q.user = g->ctx;
+  TSR_GOTO(derive(func, &q, &made));
   ir_op_remove(func);
   TSR_GOTO(rt_graph_close(d, made));
   *out = d;
@@ -90,12 +92,22 @@ tsr_status tsr_graph_grad(const tsr_graph *g, const tsr_value *wrt, int n, tsr_g
   RT_OUT("graph_grad", out);
   RT_NEED("graph_grad", "g", g);
   RT_NEED("graph_grad", "wrt", wrt);
-  return derivative(g, "graph_grad", wrt, n, "grad", graph_grad_of, out);
+  return derivative(g, "graph_grad", wrt, n, "grad", (grad_request){0}, graph_grad_of, out);
+}
+
+tsr_status tsr_graph_grad_scaled(const tsr_graph *g, const tsr_value *wrt, int n, const tsr_attr *attrs, int n_attrs,
+                                 tsr_graph **out) {
+  RT_OUT("graph_grad_scaled", out);
+  RT_NEED("graph_grad_scaled", "g", g);
+  RT_NEED("graph_grad_scaled", "wrt", wrt);
+  TSR_TRY(rt_check_attrs(g, "graph_grad_scaled", attrs, n_attrs));
+  return derivative(g, "graph_grad_scaled", wrt, n, "grad",
+                    (grad_request){.scaled = true, .scale_attrs = attrs, .n_scale_attrs = n_attrs}, graph_grad_of, out);
 }
 
 tsr_status tsr_graph_jvp(const tsr_graph *g, const tsr_value *wrt, int n, tsr_graph **out) {
   RT_OUT("graph_jvp", out);
   RT_NEED("graph_jvp", "g", g);
   RT_NEED("graph_jvp", "wrt", wrt);
-  return derivative(g, "graph_jvp", wrt, n, "jvp", graph_jvp_of, out);
+  return derivative(g, "graph_jvp", wrt, n, "jvp", (grad_request){0}, graph_jvp_of, out);
 }

@@ -134,7 +134,7 @@ tsr_status tsr_graph_constant(tsr_graph *g, tsr_dtype t, tsr_shape s, const void
   return end(g, built ? rt_graph_note(g, op->results[0], out) : st_oom());
 }
 
-static tsr_status check_attrs(const tsr_graph *g, const char *op, const tsr_attr *a, int n) {
+tsr_status rt_check_attrs(const tsr_graph *g, const char *op, const tsr_attr *a, int n) {
   TSR_TRY(rt_check_array(op, "attributes", a, n));
   if (n > IR_MOST_ATTRS) return RT_BAD(g->ctx, op, NULL, "%d attributes; at most %d", n, IR_MOST_ATTRS);
   for (int i = 0; i < n; i++) {
@@ -170,7 +170,7 @@ static tsr_status add_op(tsr_graph *g, const char *name, const tsr_value *operan
   ir_value *v[64];
   if (n < 0 || n > 64) return RT_BAD(g->ctx, name, NULL, "%d operands", n);
   TSR_TRY(rt_check_array(name, "operands", operands, n));
-  TSR_TRY(check_attrs(g, name, attrs, n_attrs));
+  TSR_TRY(rt_check_attrs(g, name, attrs, n_attrs));
   for (int i = 0; i < n; i++) {
     if (operands[i] < 1 || operands[i] > g->n_values)
       return RT_BAD(g->ctx, name, NULL, "operand %d is not a value of this graph", i);

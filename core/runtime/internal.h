@@ -212,6 +212,8 @@ tsr_status rt_text(tsr_context *ctx, strb *b, char **text);
  * inputs as values 1, 2, ... */
 tsr_status rt_graph_new(tsr_context *ctx, tsr_graph **out);
 tsr_status rt_graph_note(tsr_graph *g, ir_value *v, tsr_value *out);
+/* Attributes that an application gives to op. */
+tsr_status rt_check_attrs(const tsr_graph *g, const char *op, const tsr_attr *a, int n);
 tsr_status rt_graph_close(tsr_graph *g, ir_op *func);
 /* Is it a shape at all, of a size that 64 bits hold? Dimensions may be TSR_ANY_DIM. */
 tsr_status rt_check_shape(const tsr_graph *g, const char *fn, tsr_dtype t, const tsr_shape *s);

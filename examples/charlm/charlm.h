@@ -20,6 +20,7 @@ void fail(const char *fmt, ...);
 typedef struct config {
   int32_t batch, length, width, heads, layers; /* a batch of `length` bytes each; layers of `heads` heads */
   int32_t seed, warmup, mode;
+  int32_t half, growth; /* half: 16-bit operands are f16, not bf16; growth: good steps until the loss's scale grows */
   float rate, dropout, clip, scale; /* scale: of the loss at first; 0: it isn't scaled */
 } config;
 
@@ -43,10 +44,9 @@ typedef struct model {
   int n;
   tsr_value values[MAX_PARAMETERS]; /* inputs of `loss`, in order behind the others */
   tsr_graph *loss;                  /* inputs: tokens i32 [batch, length], targets i32 [batch * length], key i32 [2],
-                                       counters i32 [4 a dropout], scale f32, parameters; outputs: the loss times the
-                                       scale, the loss */
+                                       counters i32 [4 a dropout], parameters; output: the loss */
 } model;
-enum { INPUT_TOKENS, INPUT_TARGETS, INPUT_KEY, INPUT_COUNTERS, INPUT_SCALE, INPUT_PARAMETERS };
+enum { INPUT_TOKENS, INPUT_TARGETS, INPUT_KEY, INPUT_COUNTERS, INPUT_PARAMETERS };
 
 void model_build(tsr_context *ctx, const config *c, model *out);
 

@@ -34,14 +34,15 @@ static const char usage[] =
     "usage: charlm [option value] ...\n"
     "  --device ID        cpu:0, vulkan:0, ..\n"
     "  --steps N          in all, those before a stop included (300)\n"
-    "  --mode M           safe: products of f32, compensated sums; standard: of bf16; aggressive: of fp8; these two\n"
+    "  --mode M           safe: products of f32, compensated sums; standard: of 16 bits; aggressive: of fp8; these two\n"
     "                     with a dynamic scale of the loss; deterministic: f32, the same bits in every run (standard)\n"
     "  --seed N           of parameters, batches and dropout (1)\n"
     "  --text PATH        a file, or the files of a folder (/usr/share/common-licenses)\n"
     "  --batch, --length  sequences a step, bytes of each (8, 128)\n"
     "  --layers, --width, --heads   the model (2, 128, 4)\n"
     "  --rate, --warmup   learning rate, steps until it is reached (0.003, 20)\n"
-    "  --scale            of the loss at first, in modes standard and aggressive (65536)\n"
+    "  --half T           the 16-bit type of modes standard and aggressive: bf16 or f16 (bf16)\n"
+    "  --scale, --growth  of the loss at first and at most, good steps until it is doubled (65536, 200)\n"
     "  --dropout, --clip  share that is dropped, most norm of the gradients (0.1, 1)\n"
     "  --memory KIB       what a step's temporaries may take: some are computed twice then, with the same bits\n"
     "  --csv FILE, --html FILE      the loss of each step, the curve\n"
@@ -72,7 +73,8 @@ static void read_option(options *o, const char *name, const char *v) {
       {"steps", &o->steps, 1, 1 << 24}, {"every", &o->every, 1, 1 << 24},
       {"memory", &o->memory, 1, 1 << 30}, {"seed", &o->c.seed, 0, 1 << 30},
       {"batch", &o->c.batch, 1, 4096}, {"length", &o->c.length, 2, 65536}, {"width", &o->c.width, 1, 16384},
-      {"heads", &o->c.heads, 1, 1024}, {"layers", &o->c.layers, 1, MAX_LAYERS}, {"warmup", &o->c.warmup, 0, 1 << 24}};
+      {"heads", &o->c.heads, 1, 1024}, {"layers", &o->c.layers, 1, MAX_LAYERS}, {"warmup", &o->c.warmup, 0, 1 << 24},
+      {"growth", &o->c.growth, 1, 1 << 24}};
   struct { const char *name; float *to; double low, high; } numbers[] = {
       {"rate", &o->c.rate, 0, 10}, {"dropout", &o->c.dropout, 0, 0.99}, {"clip", &o->c.clip, 1e-6, 1e30},
       {"scale", &o->c.scale, 1, 3e38}};
@@ -87,13 +89,15 @@ static void read_option(options *o, const char *name, const char *v) {
     }
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (!strcmp(name, words[i].name)) { *words[i].to = v; return; }
-  if (strcmp(name, "mode")) fail("no option --%s; --help lists them", name);
-  o->c.mode = mode_of(v);
+  if (!strcmp(name, "mode")) o->c.mode = mode_of(v);
+  else if (strcmp(name, "half")) fail("no option --%s; --help lists them", name);
+  else if (strcmp(v, "bf16") && strcmp(v, "f16")) fail("--half %s: bf16 or f16", v);
+  else o->c.half = !strcmp(v, "f16");
 }
 
 static options read_options(int argc, char **argv) {
   options o = {.c = {.batch = 8, .length = 128, .width = 128, .heads = 4, .layers = 2, .seed = 1, .warmup = 20,
-                     .mode = MODE_STANDARD, .rate = 0.003f, .dropout = 0.1f, .clip = 1, .scale = 65536},
+                     .mode = MODE_STANDARD, .rate = 0.003f, .dropout = 0.1f, .clip = 1, .scale = 65536, .growth = 200},
                .text = "/usr/share/common-licenses", .steps = 300, .every = 50};
   for (int i = 1; i < argc; i += 2) {
     if (!strcmp(argv[i], "--help")) {

@@ -62,9 +62,11 @@ static tsr_value cast(builder *b, tsr_value x, const char *dtype) {
   return op(b, "cast", 1, &x, 1, &a);
 }
 
+static const char *half(const builder *b) { return b->c->half ? "f16" : "bf16"; }
+
 /* As operand of a product. */
 static tsr_value narrow(builder *b, tsr_value x) {
-  return b->c->mode == MODE_STANDARD     ? cast(b, x, "bf16")
+  return b->c->mode == MODE_STANDARD     ? cast(b, x, half(b))
          : b->c->mode == MODE_AGGRESSIVE ? cast(b, x, "fp8_e4m3")
                                          : x;
 }
@@ -110,7 +112,7 @@ static tsr_value attention(builder *b, tsr_value x, int layer) {
   tsr_value part[3], qkv = linear(b, x, "qkv", layer, c->width, 3 * c->width, spread);
   check(tsr_graph_op_results(b->g, "split", &qkv, 1, &last, 1, part, 3));
   const bool wide = c->mode != MODE_STANDARD && c->mode != MODE_AGGRESSIVE; /* there is none of fp8 */
-  for (int i = 0; i < 3; i++) part[i] = by_heads(b, wide ? part[i] : cast(b, part[i], "bf16"));
+  for (int i = 0; i < 3; i++) part[i] = by_heads(b, wide ? part[i] : cast(b, part[i], half(b)));
   tsr_value y = transpose(b, op(b, "flash_attention", 3, part, 1, &causal), (int64_t[]){0, 2, 1, 3});
   if (!wide) y = cast(b, y, "f32");
   y = reshape(b, y, 3, (int64_t[]){c->batch, c->length, c->width});
@@ -147,8 +149,6 @@ void model_build(tsr_context *ctx, const config *c, model *m) {
   tsr_value targets = input(&b, "targets", TSR_I32, (tsr_shape){1, {c->batch * c->length}});
   b.key = input(&b, "key", TSR_I32, (tsr_shape){1, {2}});
   b.counters = input(&b, "counters", TSR_I32, (tsr_shape){1, {8 * c->layers}});
-  tsr_value scale = input(&b, "scale", TSR_F32, (tsr_shape){.rank = 0}), y = loss(&b, tokens, targets);
-  check(tsr_graph_output(b.g, op2(&b, "mul", y, scale))); /* what is differentiated */
-  check(tsr_graph_output(b.g, y));
+  check(tsr_graph_output(b.g, loss(&b, tokens, targets)));
   m->loss = b.g;
 }

@@ -13,7 +13,7 @@ struct trainer {
   config c;
   model m;
   tsr_program *gradients, *update;
-  tsr_buffer *tokens, *targets, *key, *counters, *rate, *step, *scaled, *loss, *norm;
+  tsr_buffer *tokens, *targets, *key, *counters, *rate, *step, *loss, *norm, *skip;
   tsr_buffer *scale[2], *held[2]; /* of the loss; steps since it changed */
   tsr_buffer *state[2][STATES][MAX_PARAMETERS], *grad[MAX_PARAMETERS];
   int now; /* which set is current */
@@ -41,48 +41,14 @@ static tsr_value input(tsr_graph *g, const char *prefix, const char *name, tsr_d
 
 static void output(tsr_graph *g, tsr_value v) { check(tsr_graph_output(g, v)); }
 
-static tsr_value op(tsr_graph *g, const char *name, int n, const tsr_value *x, const char *predicate) {
-  const tsr_attr a = TSR_STRING("predicate", predicate);
+static tsr_value select_of(tsr_graph *g, tsr_value condition, tsr_value yes, tsr_value no) {
   tsr_value y;
-  check(tsr_graph_op(g, name, x, n, &a, predicate != NULL, &y));
+  check(tsr_graph_op(g, "select", (tsr_value[]){condition, yes, no}, 3, NULL, 0, &y));
   return y;
 }
-#define OP(name, ...) \
-  op(g, name, (int)(sizeof((tsr_value[]){__VA_ARGS__}) / sizeof(tsr_value)), (tsr_value[]){__VA_ARGS__}, NULL)
 
-static tsr_value whole(tsr_graph *g, int32_t v) {
-  tsr_value x;
-  check(tsr_graph_constant(g, TSR_I32, (tsr_shape){.rank = 0}, &v, &x));
-  return x;
-}
-
-static tsr_value real(tsr_graph *g, float v) {
-  tsr_value x;
-  check(tsr_graph_constant(g, TSR_F32, (tsr_shape){.rank = 0}, &v, &x));
-  return x;
-}
-
-/* Dynamic loss scaling: gradients that aren't finite change nothing but the scale, which is halved; after GROWTH steps
- * without such it is doubled, up to what it was at first: fp8_e4m3 has no infinity that would tell of more. */
-enum { GROWTH = 200 };
-
-typedef struct scaling { tsr_value failed, scale, held; } scaling; /* failed: a bool; the others as they come out */
-
-static scaling next_scale(tsr_graph *g, const tsr_value *grad, int n, tsr_value scale, tsr_value held, float most) {
-  tsr_value bad[2], one = real(g, 1), zero = whole(g, 0);
-  check(tsr_graph_op_results(g, "check_numerics", grad, n, NULL, 0, bad, 2));
-  const tsr_value count[2] = {OP("add", bad[0], bad[1]), zero}, longer = OP("add", held, whole(g, 1));
-  scaling s = {.failed = op(g, "compare", 2, count, "ne")};
-  const tsr_value full = op(g, "compare", 2, (tsr_value[]){longer, whole(g, GROWTH)}, "ge");
-  const tsr_value half = OP("max", OP("mul", scale, real(g, 0.5f)), one),
-                  twice = OP("min", OP("mul", scale, real(g, 2)), real(g, most));
-  s.scale = OP("select", s.failed, half, OP("select", full, twice, scale));
-  s.held = OP("select", OP("or", s.failed, full), zero, longer);
-  return s;
-}
-
-/* Inputs: gradients, parameters, moments, rate, step, scale, held. Outputs: parameters, moments, norm, scale, held.
- * Matrices alone decay. */
+/* Inputs: gradients, parameters, moments, rate, step and, of a scaled loss, whether the step is left out: then what
+ * comes out is what came in. Outputs: parameters, moments, norm. Matrices alone decay. */
 static tsr_graph *update_graph(tsr_context *ctx, const model *m, const config *c) {
   static const char *const prefixes[STATES] = {"", "m_", "v_"};
   tsr_value grad[MAX_PARAMETERS], state[STATES][MAX_PARAMETERS], clipped[MAX_PARAMETERS + 1];
@@ -93,14 +59,8 @@ static tsr_graph *update_graph(tsr_context *ctx, const model *m, const config *c
     for (int i = 0; i < m->n; i++) state[k][i] = input(g, prefixes[k], m->p[i].name, TSR_F32, m->p[i].shape);
   tsr_value rate = input(g, "", "rate", TSR_F32, (tsr_shape){.rank = 0});
   tsr_value step = input(g, "", "step", TSR_I32, (tsr_shape){.rank = 0});
-  tsr_value scale = input(g, "", "scale", TSR_F32, (tsr_shape){.rank = 0});
-  tsr_value held = input(g, "", "held", TSR_I32, (tsr_shape){.rank = 0});
-  scaling s = {0, scale, held};
-  if (c->scale > 0) {
-    s = next_scale(g, grad, m->n, scale, held, c->scale);
-    const tsr_value share = OP("div", real(g, 1), scale);
-    for (int i = 0; i < m->n; i++) grad[i] = OP("mul", grad[i], share);
-  }
+  const bool scaled = c->scale > 0;
+  tsr_value skip = scaled ? input(g, "", "skip", TSR_BOOL, (tsr_shape){.rank = 0}) : 0;
   const tsr_attr most = TSR_FLOAT("max_norm", c->clip);
   check(tsr_graph_op_results(g, "clip_by_global_norm", grad, m->n, &most, 1, clipped, m->n + 1));
   for (int i = 0; i < m->n; i++) {
@@ -108,13 +68,11 @@ static tsr_graph *update_graph(tsr_context *ctx, const model *m, const config *c
     const tsr_attr a[2] = {TSR_FLOAT("beta2", 0.99), TSR_FLOAT("weight_decay", m->p[i].shape.rank > 1 ? 0.1 : 0)};
     tsr_value out[STATES];
     check(tsr_graph_op_results(g, "adamw", in, 6, a, 2, out, STATES));
-    for (int k = 0; k < STATES; k++) state[k][i] = s.failed ? OP("select", s.failed, state[k][i], out[k]) : out[k];
+    for (int k = 0; k < STATES; k++) state[k][i] = scaled ? select_of(g, skip, state[k][i], out[k]) : out[k];
   }
   for (int k = 0; k < STATES; k++)
     for (int i = 0; i < m->n; i++) output(g, state[k][i]);
   output(g, clipped[m->n]);
-  output(g, c->scale > 0 ? s.scale : OP("mul", scale, real(g, 1)));
-  output(g, c->scale > 0 ? s.held : OP("add", held, whole(g, 0)));
   return g;
 }
 
@@ -129,7 +87,7 @@ static void make_buffers(trainer *t, tsr_device *dev) {
   t->tokens = buffer(dev, c->batch * c->length), t->targets = buffer(dev, c->batch * c->length);
   t->key = buffer(dev, 2), t->counters = buffer(dev, 8 * c->layers);
   t->rate = buffer(dev, 1), t->step = buffer(dev, 1), t->loss = buffer(dev, 1), t->norm = buffer(dev, 1);
-  t->scaled = buffer(dev, 1);
+  t->skip = buffer(dev, 1);
   for (int i = 0; i < 2; i++) t->scale[i] = buffer(dev, 1), t->held[i] = buffer(dev, 1);
   for (int i = 0; i < t->m.n; i++) {
     t->grad[i] = buffer(dev, t->m.p[i].n);
@@ -160,7 +118,9 @@ trainer *trainer_create(tsr_context *ctx, tsr_device *dev, const config *c, int6
   if (!t) fail("out of memory");
   t->c = *c;
   model_build(ctx, c, &t->m);
-  check(tsr_graph_grad(t->m.loss, t->m.values, t->m.n, &with_gradients));
+  const tsr_attr scaling[2] = {TSR_INT("interval", c->growth), TSR_FLOAT("max", c->scale)};
+  check(c->scale > 0 ? tsr_graph_grad_scaled(t->m.loss, t->m.values, t->m.n, scaling, 2, &with_gradients)
+                     : tsr_graph_grad(t->m.loss, t->m.values, t->m.n, &with_gradients));
   check(tsr_graph_set_memory_budget(with_gradients, memory));
   check(tsr_program_compile(dev, with_gradients, &o, &t->gradients));
   tsr_graph_destroy(&with_gradients);
@@ -183,20 +143,24 @@ static float one(tsr_buffer *b) {
   return v;
 }
 
+/* Of a loss that is scaled the scale and its count go in behind all else; behind the gradients come whether the step is
+ * left out, and the two as they are next. */
 static void run_gradients(trainer *t) {
-  tsr_binding in[INPUT_PARAMETERS + MAX_PARAMETERS] = {{t->tokens, 0}, {t->targets, 0}, {t->key, 0}, {t->counters, 0},
-                                                          {t->scale[t->now], 0}};
-  tsr_binding out[2 + MAX_PARAMETERS] = {{t->scaled, 0}, {t->loss, 0}};
-  for (int i = 0; i < t->m.n; i++) {
+  const int n = t->m.n;
+  tsr_binding in[INPUT_PARAMETERS + MAX_PARAMETERS + 2] = {{t->tokens, 0}, {t->targets, 0}, {t->key, 0}, {t->counters, 0}};
+  tsr_binding out[1 + MAX_PARAMETERS + 3] = {{t->loss, 0}};
+  for (int i = 0; i < n; i++) {
     in[INPUT_PARAMETERS + i].buffer = t->state[t->now][0][i];
-    out[2 + i].buffer = t->grad[i];
+    out[1 + i].buffer = t->grad[i];
   }
+  in[INPUT_PARAMETERS + n].buffer = t->scale[t->now], in[INPUT_PARAMETERS + n + 1].buffer = t->held[t->now];
+  out[1 + n].buffer = t->skip, out[2 + n].buffer = t->scale[!t->now], out[3 + n].buffer = t->held[!t->now];
   check(tsr_program_run(t->gradients, NULL, in, out));
 }
 
 static void run_update(trainer *t) {
   const int n = t->m.n;
-  tsr_binding in[(1 + STATES) * MAX_PARAMETERS + 4] = {{NULL, 0}}, out[STATES * MAX_PARAMETERS + 3] = {{NULL, 0}};
+  tsr_binding in[(1 + STATES) * MAX_PARAMETERS + 3] = {{NULL, 0}}, out[STATES * MAX_PARAMETERS + 1] = {{NULL, 0}};
   for (int i = 0; i < n; i++) {
     in[i].buffer = t->grad[i];
     for (int k = 0; k < STATES; k++) {
@@ -204,10 +168,9 @@ static void run_update(trainer *t) {
       out[k * n + i].buffer = t->state[!t->now][k][i];
     }
   }
-  tsr_buffer *const last[4] = {t->rate, t->step, t->scale[t->now], t->held[t->now]},
-                    *const results[3] = {t->norm, t->scale[!t->now], t->held[!t->now]};
-  for (int i = 0; i < 4; i++) in[(1 + STATES) * n + i].buffer = last[i];
-  for (int i = 0; i < 3; i++) out[STATES * n + i].buffer = results[i];
+  tsr_buffer *const last[3] = {t->rate, t->step, t->skip};
+  for (int i = 0; i < 3; i++) in[(1 + STATES) * n + i].buffer = last[i];
+  out[STATES * n].buffer = t->norm;
   check(tsr_program_run(t->update, NULL, in, out));
   t->now = !t->now;
 }
@@ -253,15 +216,17 @@ void trainer_set_state(trainer *t, const float *state) {
   for (int k = 0; k < STATES; k++)
     for (int i = 0; i < t->m.n; state += t->m.p[i++].n)
       check(tsr_buffer_write(t->state[t->now][k][i], 0, state, (size_t)t->m.p[i].n * sizeof *state));
-  check(tsr_buffer_write(t->scale[t->now], 0, state, sizeof *state));
-  check(tsr_buffer_write(t->held[t->now], 0, state + 1, sizeof *state));
+  for (int i = 0; i < 2; i++) { /* of a loss that isn't scaled no step writes them */
+    check(tsr_buffer_write(t->scale[i], 0, state, sizeof *state));
+    check(tsr_buffer_write(t->held[i], 0, state + 1, sizeof *state));
+  }
 }
 
 void trainer_destroy(trainer **tp) {
   trainer *t = *tp;
   if (!t) return;
   tsr_buffer **single[] = {&t->tokens, &t->targets, &t->key, &t->counters, &t->rate, &t->step,
-                           &t->scaled, &t->loss, &t->norm, &t->scale[0], &t->scale[1], &t->held[0], &t->held[1]};
+                           &t->skip, &t->loss, &t->norm, &t->scale[0], &t->scale[1], &t->held[0], &t->held[1]};
   for (size_t i = 0; i < sizeof single / sizeof *single; i++) tsr_buffer_destroy(single[i]);
   for (int i = 0; i < t->m.n; i++) {
     tsr_buffer_destroy(&t->grad[i]);

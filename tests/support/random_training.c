@@ -34,6 +34,66 @@ static void dropout(build *b) {
   output(b, coin(b) ? op1(b, "neg", v[0]) : v[0]);
 }
 
+static tsr_dtype up_to_f32(build *b) {
+  static const tsr_dtype types[] = {TSR_F32, TSR_F32, TSR_F16, TSR_BF16, TSR_F8E4M3, TSR_F8E5M2};
+  return types[rng_range(b->r, 0, 5)];
+}
+
+static void rounding(build *b) {
+  static const char *const to[] = {"bf16", "f16", "fp8_e4m3", "fp8_e5m2"};
+  tsr_value v[3] = {input(b, up_to_f32(b), random_shape(b->r, (int)rng_range(b->r, 0, 4), 5000))};
+  const int n = 1 + keys(b, v + 1);
+  const tsr_attr a = TSR_STRING("dtype", to[rng_range(b->r, 0, 3)]);
+  output(b, op(b, "stochastic_cast", n, v, 1, &a));
+}
+
+/* With scales of its own, of the steps before, and back. */
+static void quantised(build *b) {
+  static const char *const to[] = {"fp8_e4m3", "fp8_e5m2", "f16"}, *const by[] = {"tensor", "channel", "block"};
+  const int rank = (int)rng_range(b->r, 1, 4), how = (int)rng_range(b->r, 0, 2);
+  const bool delayed = how == 0 && coin(b), fake = !delayed && rng_range(b->r, 0, 3) == 0;
+  tsr_value v[2] = {input(b, up_to_f32(b), random_shape(b->r, rank, 5000)), 0}, out[3] = {0};
+  if (delayed) v[1] = op1(b, "abs", input(b, TSR_F32, (tsr_shape){1, {rng_range(b->r, 1, 5)}}));
+  const tsr_attr a[5] = {TSR_STRING("scales", by[how]), TSR_INT("axis", rng_range(b->r, 0, rank - 1)),
+                         TSR_INT("block", how == 2 ? rng_range(b->r, 0, 40) : 0),
+                         TSR_STRING("dtype", to[rng_range(b->r, 0, 2)]), TSR_BOOLEAN("powers_of_two", coin(b))};
+  if (fake) {
+    output(b, op(b, "fake_quantize", 1, v, 5, a));
+    return;
+  }
+  const char *name = delayed ? "quantize_delayed" : "quantize";
+  if (!b->st) b->st = tsr_graph_op_results(b->g, name, v, 1 + delayed, a, 5, out, 2 + delayed);
+  say(b, " %s by %s", name, by[how]);
+  if (coin(b)) output(b, op(b, "rescale", 2, out, 3, a));
+  for (int i = 0; i < 2 + delayed; i++) output(b, out[i]);
+}
+
+/* Of parameters that have no master copy. */
+static void narrow_optimizer(build *b) {
+  const tsr_dtype t = coin(b) ? TSR_BF16 : TSR_F16;
+  const tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 0, 3), 5000), one = {.rank = 0};
+  const bool state = coin(b);
+  tsr_value v[6] = {input(b, t, s), input(b, coin(b) ? TSR_F32 : t, s), input(b, TSR_F32, one)}, out[2];
+  int n = 3;
+  if (state) v[n++] = input(b, TSR_F32, s);
+  v[n++] = input(b, TSR_I32, (tsr_shape){1, {2}});
+  v[n++] = input(b, TSR_I32, (tsr_shape){1, {4}});
+  if (!b->st) b->st = tsr_graph_op_results(b->g, "sgd", v, n, NULL, 0, out, 1 + state);
+  say(b, " sgd with a key");
+  for (int i = 0; i < 1 + state; i++) output(b, out[i]);
+}
+
+static void scaled_loss(build *b) {
+  const int n = (int)rng_range(b->r, 1, 3);
+  const tsr_shape one = {.rank = 0};
+  tsr_value v[5] = {op1(b, "exp", input(b, TSR_F32, one)), input(b, TSR_I32, one)}, out[6];
+  const tsr_attr a = TSR_INT("interval", rng_range(b->r, 1, 3));
+  for (int i = 0; i < n; i++) v[2 + i] = input(b, float_type(b->r), random_shape(b->r, (int)rng_range(b->r, 0, 3), 2000));
+  if (!b->st) b->st = tsr_graph_op_results(b->g, "loss_scale", v, 2 + n, &a, 1, out, 3 + n);
+  say(b, " loss_scale");
+  for (int i = 0; i < 3 + n; i++) output(b, out[i]);
+}
+
 static void optimizers(build *b) {
   static const tsr_dtype narrow[] = {TSR_F32, TSR_F16, TSR_BF16};
   const tsr_dtype t = rng_range(b->r, 0, 3) ? TSR_F32 : TSR_F64;
@@ -74,6 +134,7 @@ static void gradients(build *b) {
 }
 
 void random_training(build *b) {
-  static void (*const make[])(build *b) = {numbers, numbers, dropout, optimizers, gradients};
-  make[rng_range(b->r, 0, 4)](b);
+  static void (*const make[])(build *b) = {numbers, numbers, dropout, optimizers, gradients,
+                                            rounding, quantised, quantised, narrow_optimizer, scaled_loss};
+  make[rng_range(b->r, 0, 9)](b);
 }

@@ -113,6 +113,19 @@ static const struct meaning {
     {"%a: tensor<1xf64>, %b: tensor<2xf64>", ADAMW("%x, %y, %0"), "1xf64", {{1}, {0.1, 0.04}}, {0.0421}},
     {"%a: tensor<4xf32>, %b: tensor<2x2xf16>", "%0, %1 = \"tessera.graph.check_numerics\"(%a, %b)\n", "i32", {{NAN, 1, INF, 0}, {NAN, NAN, -INF, 7}}, {3}},
     {"%a: tensor<4xf32>, %b: tensor<2x2xf16>", "%1, %0 = \"tessera.graph.check_numerics\"(%a, %b)\n", "i32", {{NAN, 1, INF, 0}, {NAN, NAN, -INF, 7}}, {2}},
+#define SCALED(results, attrs) results " = \"tessera.graph.loss_scale\"(%a, %b, %c) {" attrs "}\n"
+    {"%a: tensor<f32>, %b: tensor<i32>, %c: tensor<2xf16>", SCALED("%0, %x, %y, %z", "interval = 5"), "f32", {{8}, {4}, {1, 2}}, {16}},
+    {"%a: tensor<f32>, %b: tensor<i32>, %c: tensor<2xf16>", SCALED("%x, %0, %y, %z", "interval = 6"), "i32", {{8}, {4}, {1, 2}}, {5}},
+    {"%a: tensor<f32>, %b: tensor<i32>, %c: tensor<2xf16>", SCALED("%x, %y, %z, %0", ""), "2xf32", {{8}, {4}, {1, INF}}, {0.125, INF}},
+    {"%a: tensor<f32>, %b: tensor<i32>, %c: tensor<2xf16>", SCALED("%x, %y, %0, %z", ""), "i1", {{8}, {4}, {1, NAN}}, {1}},
+    {"%a: tensor<f32>, %b: tensor<i32>, %c: tensor<2xf16>", SCALED("%x, %y, %0, %z", ""), "i1", {{8}, {4}, {0, -4}}, {0}},
+    {"%a: tensor<f32>, %b: tensor<i32>, %c: tensor<0xf16>", SCALED("%0, %y, %x, %z", "interval = 1, max = 12.0"), "f32", {{8}, {0}, {0}}, {12}},
+    {"%a: tensor<f32>, %b: tensor<i32>, %c: tensor<1xf64>", SCALED("%0, %y, %x, %z", "backoff = 0.25, min = 3.0"), "f32", {{8}, {4}, {-INF}}, {3}},
+    {"%a: tensor<4xf32>", "%0, %s = \"tessera.graph.quantize\"(%a)\n", "4xf8E4M3FN", {{-896, 1, 0, 33}}, {-448, 0.5, 0, 16}},
+    {"%a: tensor<4xf32>, %b: tensor<f32>", "%0, %s = \"tessera.graph.quantize\"(%a, %b) {dtype = \"fp8_e5m2\"}\n", "4xf8E5M2", {{-INF, NAN, 1e6, 3}, {0.5}}, {-57344, NAN, 57344, 6}},
+    {"%a: tensor<3xf32>", "%x, %0 = \"tessera.graph.quantize\"(%a) {scales = \"block\", block = 2}\n", "2xf32", {{NAN, 1, INF}}, {NAN, INF}},
+    {"%a: tensor<0x3xf32>", "%x, %0 = \"tessera.graph.quantize\"(%a) {scales = \"channel\"}\n", "1x3xf32", {{0}}, {1, 1, 1}},
+    {"%a: tensor<2x2xf32>", OPA("0", "fake_quantize", "%a", "scales = \"channel\", axis = 0"), "2x2xf32", {{448, 17, -9, 0}}, {448, 16, -9, 0}},
     {"%a: tensor<2xf64>, %b: tensor<f64>", OP("0", "global_norm", "%a, %b"), "f64", {{3, 4}, {12}}, {13}},
     {"%a: tensor<2xf64>, %b: tensor<f64>", "%x, %y, %0 = \"tessera.graph.clip_by_global_norm\"(%a, %b)\n", "f64", {{3, 4}, {12}}, {13}},
     {"%a: tensor<2xf64>, %b: tensor<f64>", "%0, %x, %y = \"tessera.graph.clip_by_global_norm\"(%a, %b) {max_norm = 6.5}\n", "2xf64", {{3, 4}, {12}}, {1.5, 2}},
@@ -311,6 +324,8 @@ static const struct fused { const char *args, *body, *results, *types, *families
     /* an optimizer is one kernel, and one of a few numbers */
     {"%a: tensor<5x7xf32>, %g: tensor<5x7xbf16>, %l: tensor<f32>", "%0, %1 = \"tessera.graph.sgd\"(%a, %g, %l, %a) {momentum = 0.9}\n", "%0, %1", "tensor<5x7xf32>, tensor<5x7xf32>", "elementwise"},
     {"%a: tensor<5x7xf32>, %g: tensor<5x7xf32>, %l: tensor<f32>, %s: tensor<i32>", OP("q", "mul", "%a, %a") "%0, %1, %2 = \"tessera.graph.adamw\"(%a, %g, %a, %q, %l, %s)\n", "%0, %1, %2", "tensor<5x7xf32>, tensor<5x7xf32>, tensor<5x7xf32>", "elementwise elementwise"},
+    {"%a: tensor<5x7xf32>, %k: tensor<2xi32>, %c: tensor<4xi32>", OP("0", "gelu", "%a") OPA("1", "stochastic_cast", "%0, %k, %c", "dtype = \"bf16\""), "%1", "tensor<5x7xbf16>", "elementwise"},
+    {"%a: tensor<5x8xf32>", "%0, %1 = \"tessera.graph.quantize\"(%a) {scales = \"block\"}\n", "%0, %1", "tensor<5x8xf8E4M3FN>, tensor<5x1xf32>", "row"},
     {"%a: tensor<5x7xf32>", "%0, %1 = \"tessera.graph.check_numerics\"(%a)\n", "%0, %1", "tensor<i32>, tensor<i32>", "row row"},
     /* a norm kernel, and the channels' factors */
     {"%a: tensor<2x6x5xf32>", OPA("0", "group_norm", "%a", "groups = 3"), "%0", "tensor<2x6x5xf32>", "row"},

@@ -46,6 +46,8 @@ static const struct { const char *args, *op, *type; int operand; const char *wan
     {"%a: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>", "flash_attention(%a, %k, %k)", "2x3x4x5xf32", 0, "012w"},
     {"%a: tensor<6x4xf32>, %k: tensor<2xi32>", "dropout(%a, %k)", "6x4xf32", 0, "01"},
     {"%a: tensor<6x4xf32>, %l: tensor<f32>", "sgd(%a, %a, %l)", "6x4xf32", 0, "01"},
+    {"%a: tensor<6x4xf32>, %k: tensor<2xi32>", "stochastic_cast(%a, %k) {dtype = \"f16\"}", "6x4xf16", 0, "01"},
+    {"%a: tensor<6x4xf32>", "fake_quantize(%a) {scales = \"block\"}", "6x4xf32", 0, "0w"},
     {"%a: tensor<6x4xf32>", "global_norm(%a)", "f32", 0, "ww"},
     {"%a: tensor<2x4x4xf32>, %b: tensor<2x4x3xf32>", "tri_solve(%a, %b)", "2x4x3xf32", 0, "0ww"},
     {"%a: tensor<2x4x4xf32>, %b: tensor<2x4x3xf32>", "tri_solve(%a, %b) {upper = true}", "2x4x3xf32", 1, "0w2"},

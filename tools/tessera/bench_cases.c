@@ -191,6 +191,8 @@ static const suite_row rows[] = {
     ROW("training", "dropout", 1024, 1024, TSR_F32),
     ROW("training", "dropout", 1024, 1024, TSR_BF16),
     ROW("training", "sgd", 1024, 1024, TSR_F32),
+    ROW("training", "stochastic_cast", 1024, 1024, TSR_F32),
+    ROW("training", "quantize", 1024, 1024, TSR_F32),
     ROW("training", "adamw", 1024, 1024, TSR_F32),
     ROW("training", "check_numerics", 1024, 1024, TSR_F32),
     ROW("training", "global_norm", 1024, 1024, TSR_F32),

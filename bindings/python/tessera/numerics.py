@@ -6,7 +6,7 @@ import ctypes
 
 from . import capi, errors, options
 
-_PRECISIONS = ("standard", "safe", "aggressive", "deterministic")
+_PRECISIONS = ("standard", "safe", "aggressive", "deterministic", "tf32")
 POLICIES = ("fast", "deterministic", "kahan_sum")
 
 

@@ -74,21 +74,62 @@ static tsr_status step_back(ir_builder *b, ir_op *op, const grad_request *q) {
   return NULL;
 }
 
+/* What a scaled loss has besides: its scale and the count of good steps, as arguments behind all others. */
+static tsr_status add_scale(ir_op *f, ir_value *state[2]) {
+  static const tsr_dtype types[] = {TSR_F32, TSR_I32};
+  const ir_value *y = f->regions[0]->last->operands[0];
+  if (tsr_dtype_size(y->type->dtype) < 4)
+    return ir_error(f, "cast it: a scale would leave its range", "a loss of %s can't be scaled",
+                    tsr_dtype_name(y->type->dtype));
+  for (int i = 0; i < 2; i++) {
+    const ir_type *t = ir_type_tensor(f->module, types[i], 0, NULL);
+    if (!t || !(state[i] = ir_block_arg(f->module, f->regions[0], t, NULL))) return st_oom();
+  }
+  return NULL;
+}
+
+/* The gradients g without the scale, then whether they are to be left out, the new scale and the new count. */
+static tsr_status finish_scaled(ir_builder *b, ir_op *ret, const grad_request *q, ir_value *const state[2],
+                                ir_value *const *g) {
+  ir_value **x = arena_array(&b->m->arena, ir_value *, q->n_wrt + 2);
+  const ir_type **types = arena_array(&b->m->arena, const ir_type *, q->n_wrt + 3);
+  if (!x || !types) return st_oom();
+  for (int i = 0; i < 2; i++) x[i] = state[i];
+  for (int i = 0; i < q->n_wrt; i++) x[i + 2] = g[i];
+  ir_op *op = ir_op_new(b, graph_def(G_LOSS_SCALE), q->n_wrt + 2, x, q->n_wrt + 3, NULL, 0);
+  for (int i = 0; op && i < q->n_scale_attrs; i++)
+    if (!ir_set_attr(op, q->scale_attrs[i].name, ir_attr_given(b->m, &q->scale_attrs[i]))) return st_oom();
+  if (!op) return st_oom();
+  TSR_TRY(op->def->infer(op, types));
+  for (int i = 0; i < op->n_results; i++) op->results[i]->type = types[i];
+  for (int i = 3; i < op->n_results; i++)
+    if (!ir_add_operand(ret, op->results[i])) return st_oom();
+  for (int i = 0; i < 3; i++)
+    if (!ir_add_operand(ret, op->results[i == 0 ? 2 : i - 1])) return st_oom();
+  return ir_verify_op(op);
+}
+
 static tsr_status differentiate(ir_op *f, const grad_request *q) {
   ir_block *r = f->regions[0];
   ir_op *ret = r->last, *last = ret->prev;
   ir_builder b = ir_before(ret);
+  ir_value *state[2] = {NULL, NULL}, *y = ret->operands[0], **grads = arena_array(&f->module->arena, ir_value *, q->n_wrt + 1);
+  if (!grads) return st_oom();
+  if (q->scaled) TSR_TRY(add_scale(f, state));
   mark_active(r, q->wrt, q->n_wrt);
-  ir_value *y = ret->operands[0];
-  if (!(y->data = graph_fill(&b, y->type, 1))) return st_oom();
+  ir_value *seed = q->scaled ? graph_broadcast(&b, state[0], y->type->rank, y->type->dims) : NULL;
+  y->data = q->scaled ? graph_cast(&b, seed, y->type->dtype) : graph_fill(&b, y->type, 1);
+  if (!y->data) return st_oom();
   for (ir_op *op = last, *prev; op; op = prev) {
     prev = op->prev;
     TSR_TRY(step_back(&b, op, q));
   }
   for (int i = 0; i < q->n_wrt; i++) {
-    ir_value *x = r->args[q->wrt[i]], *g = x->data ? x->data : graph_fill(&b, x->type, 0);
-    if (!g || !ir_add_operand(ret, g)) return st_oom();
+    ir_value *x = r->args[q->wrt[i]];
+    grads[i] = x->data ? x->data : graph_fill(&b, x->type, 0);
+    if (!grads[i] || (!q->scaled && !ir_add_operand(ret, grads[i]))) return st_oom();
   }
+  if (q->scaled) TSR_TRY(finish_scaled(&b, ret, q, state, grads));
   for (int i = 0; i < r->n_args; i++) r->args[i]->data = NULL;
   for (ir_op *o = r->first; o; o = o->next)
     for (int k = 0; k < o->n_results; k++) o->results[k]->data = NULL;

@@ -20,6 +20,12 @@ typedef struct grad_request {
   const char *name;
   grad_custom_fn custom; /* NULL: custom ops have no derivative */
   void *user;
+  /* The loss is scaled (the graph op loss_scale, whose attributes these are): behind the arguments come the scale, f32,
+   * and the count of good steps, i32; the gradients are those without the scale, behind them come whether they are to be
+   * left out, the new scale and the new count. */
+  bool scaled;
+  const tsr_attr *scale_attrs;
+  int n_scale_attrs;
 } grad_request;
 tsr_status graph_grad_of(ir_op *func, const grad_request *r, ir_op **out);
 

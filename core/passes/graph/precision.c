@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/ir/graph/expand.h"
 #include "core/ir/graph/ops.h"
 #include "core/passes/graph/simplify.h"
 #include "core/passes/graph/views.h"
@@ -16,7 +17,8 @@ bool precision_named(const char *name, tsr_precision *out) {
   } modes[] = {{"standard", TSR_PRECISION_STANDARD},
                {"safe", TSR_PRECISION_SAFE},
                {"aggressive", TSR_PRECISION_AGGRESSIVE},
-               {"deterministic", TSR_PRECISION_DETERMINISTIC}};
+               {"deterministic", TSR_PRECISION_DETERMINISTIC},
+               {"tf32", TSR_PRECISION_TF32}};
   for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
     if (!strcmp(name, modes[i].name)) return *out = modes[i].mode, true;
   return false;
@@ -27,6 +29,8 @@ static const char *name_of(const ir_op *op) { return strrchr(op->def->name, '.')
 static bool is_narrow(const ir_type *t) {
   return dtype_is_float(t->dtype) && (tsr_dtype_size(t->dtype) < 4 || t->dtype == TSR_TF32);
 }
+
+enum { MOST_RESULTS = 8 };
 
 /* ---- safe -------------------------------------------------------------------------------------------------------- */
 
@@ -74,19 +78,22 @@ static bool widen_attrs(ir_op *op) {
   return true;
 }
 
-enum { MOST_RESULTS = 8 };
+static tsr_status infer_all(ir_op *op) {
+  const ir_type *types[MOST_RESULTS] = {NULL};
+  TSR_TRY(op->def->infer(op, types));
+  for (int i = 0; i < op->n_results; i++) op->results[i]->type = types[i];
+  return NULL;
+}
 
 static tsr_status rebuild(ir_builder *b, ir_op *op) {
-  const ir_type *types[MOST_RESULTS] = {NULL};
   ir_value **x = arena_array(&b->m->arena, ir_value *, op->n_operands + 1);
   if (!x) return st_oom();
   for (int i = 0; i < op->n_operands; i++)
     if (!(x[i] = wide_of(b, op->operands[i]))) return st_oom();
   ir_op *n = ir_op_new(b, op->def, op->n_operands, x, op->n_results, NULL, 0);
   if (!n || !ir_attrs_copy(n, op) || !widen_attrs(n)) return st_oom();
-  TSR_TRY(n->def->infer(n, types));
+  TSR_TRY(infer_all(n));
   for (int i = 0; i < op->n_results; i++) {
-    n->results[i]->type = types[i];
     if (is_narrow(op->results[i]->type)) op->results[i]->data = n->results[i];
     else ir_forward(op->results[i], n->results[i]);
   }
@@ -130,30 +137,47 @@ static tsr_status make_safe(ir_op *f, const pass_options *o, bool *changed) {
 
 /* ---- aggressive -------------------------------------------------------------------------------------------------- */
 
-typedef enum scaling { BY_CHANNEL, BY_TENSOR, UNSCALED } scaling;
+typedef enum scaling { BY_CHANNEL, BY_TENSOR, UNSCALED, BY_BLOCK, N_SCALINGS } scaling;
+enum { SCALED_BLOCK = 32 }; /* of k, as microscaling formats have it */
 
-/* x / scale as fp8_e4m3. *scale: the largest magnitude over 448, of all of x or of each row of what a product sums
- * along `axis` (kept, of extent 1); 1 where that is 0. NULL: unscaled. */
+static bool set_int(ir_op *op, const char *name, int64_t v) { return ir_set_attr(op, name, ir_attr_int(op->module, v)); }
+
+/* Op c with n results of x and perhaps a scale, of which those along `axis` share one: all there are, or a block. */
+static ir_op *along_axis(ir_builder *b, graph_code c, int n, ir_value *x, ir_value *scale, int axis, int64_t block) {
+  ir_op *op = x ? ir_op_new(b, graph_def(c), scale ? 2 : 1, (ir_value *[]){x, scale}, n, NULL, 0) : NULL;
+  if (!op || !ir_set_attr(op, "scales", ir_attr_str(b->m, "block")) || !set_int(op, "axis", axis) ||
+      !set_int(op, "block", block))
+    return b->failed = true, NULL;
+  return op;
+}
+
+static ir_value *finished(ir_builder *b, ir_op *op) {
+  tsr_status st = op ? infer_all(op) : NULL;
+  if (st) ir_refuse(b->m, st), b->failed = true;
+  return op && !b->failed ? op->results[0] : NULL;
+}
+
+/* x over a scale as fp8_e4m3: one of all of x, or for each row of what a product sums along `axis` (kept, of extent 1).
+ * NULL: unscaled, or a block has its own. Then it is multiplied by that in bf16, which is exact, since scales of blocks
+ * are powers of two. */
 static ir_value *quantised(ir_builder *b, ir_value *x, int axis, scaling how, ir_value **scale) {
-  bool axes[TSR_MAX_RANK] = {false};
   *scale = NULL;
-  x = graph_cast(b, x, TSR_F32);
-  if (how != UNSCALED && x) {
-    for (int i = 0; i < x->type->rank; i++) axes[i] = how == BY_TENSOR || i == axis;
-    ir_value *most = graph_reduce(b, G_REDUCE_MAX, graph_op1(b, G_ABS, x), axes, true);
-    ir_value *zero = most ? graph_compare(b, CMP_EQ, most, graph_number(b, TSR_F32, 0)) : NULL;
-    most = most ? graph_op2(b, G_MUL, most, graph_number(b, TSR_F32, 1 / dtype_get(TSR_F8E4M3)->max)) : NULL;
-    if (!zero || !most) return NULL;
-    *scale = graph_op3(b, G_SELECT, zero, graph_number(b, TSR_F32, 1), most);
-    x = *scale ? graph_op2(b, G_DIV, x, *scale) : NULL;
-  }
-  return x ? graph_cast(b, x, TSR_F8E4M3) : NULL;
+  if (how == UNSCALED) return graph_cast(b, x, TSR_F8E4M3);
+  ir_op *op = along_axis(b, G_QUANTIZE, 2, x, NULL, axis, how == BY_BLOCK ? SCALED_BLOCK : 0);
+  bool ok = op != NULL;
+  if (how == BY_TENSOR) ok = ok && ir_set_attr(op, "scales", ir_attr_str(b->m, "tensor"));
+  if (how == BY_BLOCK) ok = ok && ir_set_attr(op, "powers_of_two", ir_attr_bool(b->m, true));
+  x = ok ? finished(b, op) : NULL;
+  if (!x) return NULL;
+  if (how != BY_BLOCK) return *scale = op->results[1], x;
+  ir_op *y = along_axis(b, G_RESCALE, 1, x, op->results[1], axis, SCALED_BLOCK);
+  return y && ir_set_attr(y, "dtype", ir_attr_str(b->m, "bf16")) ? finished(b, y) : NULL;
 }
 
 /* The scale as a column of the product's rows, or a row of its columns. */
 static ir_value *along_result(ir_builder *b, ir_value *scale, bool transposed) {
   int64_t dims[TSR_MAX_RANK];
-  if (!scale || !transposed) return scale;
+  if (!scale || !transposed || !scale->type->rank) return scale;
   const int n = scale->type->rank;
   memcpy(dims, scale->type->dims, sizeof dims);
   dims[n - 2] = scale->type->dims[n - 1], dims[n - 1] = scale->type->dims[n - 2];
@@ -165,13 +189,9 @@ static ir_value *fp8_product(ir_builder *b, ir_op *op, scaling how) {
   ir_value *s[2], *x = op->operands[0], *y = op->operands[1];
   x = quantised(b, x, x->type->rank - (ta ? 2 : 1), how, &s[0]);
   y = quantised(b, y, y->type->rank - (tb ? 1 : 2), how, &s[1]);
-  const ir_type *t = NULL;
   ir_op *n = x && y ? ir_op_new(b, op->def, 2, (ir_value *[]){x, y}, 1, NULL, 0) : NULL;
   if (!n || !graph_orient(n, ta, tb) || !ir_set_attr(n, "out_dtype", ir_attr_str(b->m, "f32"))) return NULL;
-  tsr_status st = n->def->infer(n, &t);
-  if (st) return ir_refuse(b->m, st), NULL;
-  n->results[0]->type = t;
-  ir_value *z = n->results[0];
+  ir_value *z = finished(b, n);
   for (int i = 0; i < 2 && z; i++) {
     if (!s[i]) continue;
     ir_value *v = along_result(b, s[i], i ? tb : ta);
@@ -195,20 +215,18 @@ static const char *keeps(const ir_op *op) {
 
 static ir_value *narrow_attention(ir_builder *b, ir_op *op) {
   ir_value **x = arena_array(&b->m->arena, ir_value *, op->n_operands + 1);
-  const ir_type *types[2] = {NULL};
   for (int i = 0; x && i < op->n_operands; i++)
     if (!(x[i] = i < 3 ? graph_cast(b, op->operands[i], TSR_BF16) : op->operands[i])) return NULL;
   ir_op *n = x ? ir_op_new(b, op->def, op->n_operands, x, op->n_results, NULL, 0) : NULL;
   if (!n || !ir_attrs_copy(n, op)) return NULL;
-  tsr_status st = n->def->infer(n, types);
-  if (st) return ir_refuse(b->m, st), NULL;
-  for (int i = 0; i < n->n_results; i++) n->results[i]->type = types[i];
+  if (!finished(b, n)) return NULL;
   if (n->n_results > 1) ir_forward(op->results[1], n->results[1]);
   return graph_cast(b, n->results[0], op->results[0]->type->dtype);
 }
 
 static tsr_status make_aggressive(ir_op *f, const pass_options *o, scaling how, bool *changed) {
-  static const char *const scales[] = {"a scale for each row and column", "a scale for each operand", "no scales"};
+  static const char *const scales[N_SCALINGS] = {"a scale for each row and column", "a scale for each operand",
+                                                 "no scales", "a power of two for each 32 elements, products of bf16"};
   for (ir_op *op = f->regions[0]->first, *next; op; op = next) {
     next = op->next;
     ir_settle(op);
@@ -230,16 +248,68 @@ static tsr_status make_aggressive(ir_op *f, const pass_options *o, scaling how, 
     ir_forward(op->results[0], y);
     *changed = true;
   }
+  if (*changed) TSR_TRY(graph_expand(f, NULL)); /* what gives the scales is composite */
   ir_dce(f);
   return NULL;
 }
 
-/* ---- both -------------------------------------------------------------------------------------------------------- */
+/* ---- tf32 -------------------------------------------------------------------------------------------------------- */
+
+/* v rounded to tf32. Windows of an image are made of the rounded one, so that products still read it through them. */
+static ir_value *rounded(ir_builder *b, ir_value *v) {
+  if (!v->def || !graph_is_kind(v->def, GRAPH_WINDOWS) || v->def->n_operands != 1)
+    return graph_cast(b, v, TSR_TF32);
+  ir_builder at = ir_before(v->def);
+  ir_value *x = graph_cast(&at, v->def->operands[0], TSR_TF32), *y = x ? graph_build_like(&at, v->def, &x) : NULL;
+  b->failed |= at.failed;
+  return y;
+}
+
+static ir_value *tf32_product(ir_builder *b, ir_op *op) {
+  ir_value *x[2] = {rounded(b, op->operands[0]), NULL};
+  x[1] = op->operands[1] == op->operands[0] ? x[0] : rounded(b, op->operands[1]);
+  ir_op *n = x[0] && x[1] ? ir_op_new(b, op->def, 2, x, 1, NULL, 0) : NULL;
+  if (!n || !ir_attrs_copy(n, op) || !ir_set_attr(n, "out_dtype", ir_attr_str(b->m, "f32"))) return NULL;
+  return graph_cast(b, finished(b, n), op->results[0]->type->dtype);
+}
+
+/* Queries, keys and values have the values of tf32; its kernels take them as f32. */
+static bool round_attention(ir_builder *b, ir_op *op) {
+  for (int i = 0; i < 3; i++) {
+    ir_value *y = graph_cast(b, graph_cast(b, op->operands[i], TSR_TF32), TSR_F32);
+    if (!y) return false;
+    ir_set_operand(op, i, y);
+  }
+  return true;
+}
+
+static tsr_status make_tf32(ir_op *f, const pass_options *o, bool *changed) {
+  for (ir_op *op = f->regions[0]->first, *next; op; op = next) {
+    next = op->next;
+    ir_settle(op);
+    const bool attends = graph_is_kind(op, GRAPH_ATTENTION);
+    if (!attends && !graph_is_kind(op, GRAPH_CONTRACTION)) continue;
+    if (op->operands[0]->type->dtype != TSR_F32 || op->operands[1]->type->dtype != TSR_F32) continue;
+    ir_builder b = ir_before(op);
+    b.loc = op->loc;
+    trace_add(o->trace, "precision", "tf32", op, true, "%s: operands in tf32, sums in f32", name_of(op));
+    *changed = true;
+    if (attends && !round_attention(&b, op)) return st_oom();
+    if (attends) continue;
+    ir_value *y = tf32_product(&b, op);
+    if (!y || b.failed) return st_oom();
+    ir_forward(op->results[0], y);
+  }
+  ir_dce(f);
+  return NULL;
+}
+
+/* ---- all -------------------------------------------------------------------------------------------------------- */
 
 static tsr_status scaling_of(const ir_op *f, scaling *out) {
-  static const char *const words[] = {"channel", "tensor", "none"};
+  static const char *const words[N_SCALINGS] = {"channel", "tensor", "none", "block"};
   const char *word = ir_get_str(f, "fp8_scales", words[0]);
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < N_SCALINGS; i++)
     if (!strcmp(word, words[i])) return *out = (scaling)i, NULL;
   return ir_error(f, FP8_SCALES_WORDS, "unknown fp8_scales \"%s\"", word);
 }
@@ -248,14 +318,16 @@ tsr_status graph_apply_precision(ir_module *m, tsr_precision mode, const pass_op
   static const pass_options none = {0};
   const pass_options *o = opts ? opts : &none;
   bool any = false;
-  if (mode != TSR_PRECISION_SAFE && mode != TSR_PRECISION_AGGRESSIVE) return NULL;
+  if (mode == TSR_PRECISION_STANDARD || mode == TSR_PRECISION_DETERMINISTIC) return NULL;
   ir_begin(m);
   for (ir_op *f = m->root->regions[0]->first; f; f = f->next) {
     bool changed = false;
     scaling how = BY_CHANNEL;
     if (!graph_is(f, G_FUNC)) continue;
     TSR_TRY(scaling_of(f, &how));
-    tsr_status st = mode == TSR_PRECISION_SAFE ? make_safe(f, o, &changed) : make_aggressive(f, o, how, &changed);
+    tsr_status st = mode == TSR_PRECISION_SAFE   ? make_safe(f, o, &changed)
+                    : mode == TSR_PRECISION_TF32 ? make_tf32(f, o, &changed)
+                                                 : make_aggressive(f, o, how, &changed);
     if (!st && changed) st = graph_simplify(f, o);
     if (st) return ir_cause(m, NULL, st);
     any |= changed;

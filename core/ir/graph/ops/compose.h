@@ -18,6 +18,8 @@
 int compose_axis(const ir_op *op, const char *name, int64_t dflt, int rank);
 /* x with dimensions of 1 around it, for broadcasting: its dimensions become axes first..first + rank - 1 of `rank`. */
 ir_value *compose_place(ir_builder *b, ir_value *x, int first, int rank);
+/* Rule of a key and a counter behind it, from operand `first` on; the counter may be absent. */
+tsr_status shape_key(ir_op *op, int first);
 /* In which type an op on floats of type t computes what it sums or subtracts. */
 static inline tsr_dtype compose_float(tsr_dtype t) { return tsr_dtype_size(t) < 4 ? TSR_F32 : t; }
 /* The matrix product of the last two dimensions; that of the rows of both, [.., m, k] by [.., n, k], as a t; rows along

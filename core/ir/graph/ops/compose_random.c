@@ -130,8 +130,7 @@ static word word_of_each(ir_builder *b, const ir_op *op, int key, const ir_type 
 
 /* ---- shape rules ------------------------------------------------------------------------------------------------- */
 
-/* Operand `first` is a key, that behind it a counter. */
-static tsr_status check_key(ir_op *op, int first) {
+tsr_status shape_key(ir_op *op, int first) {
   static const char *const names[] = {"key", "counter"};
   char a[128];
   for (int i = first; i < op->n_operands; i++) {
@@ -156,7 +155,7 @@ static tsr_status infer_rng(ir_op *op, const ir_type **results) {
   const int rank = ir_get_ints(op, "shape", dims, TSR_MAX_RANK);
   tsr_dtype t;
   TSR_TRY(shape_tensors(op));
-  TSR_TRY(check_key(op, 0));
+  TSR_TRY(shape_key(op, 0));
   TSR_TRY(shape_dtype_attr(op, "dtype", &t));
   if (rank < 0) return ir_error(op, NULL, "shape must be a list of integers");
   if (rank > TSR_MAX_RANK) return ir_error(op, NULL, "shape has %d entries, at most %d", rank, TSR_MAX_RANK);
@@ -169,10 +168,22 @@ static tsr_status infer_rng(ir_op *op, const ir_type **results) {
   return shape_finish(op, t, rank, dims, results);
 }
 
+static tsr_status infer_stochastic(ir_op *op, const ir_type **results) {
+  tsr_dtype t;
+  TSR_TRY(shape_floats(op));
+  TSR_TRY(shape_key(op, 1));
+  TSR_TRY(shape_dtype_attr(op, "dtype", &t));
+  if (TYPE(0)->dtype == TSR_F64) return ir_error(op, "cast it to f32 first", "takes no f64");
+  if (!dtype_is_float(t) || tsr_dtype_size(t) > 2)
+    return ir_error(op, "bf16, f16, fp8_e4m3 or fp8_e5m2", "dtype is %s", tsr_dtype_name(t));
+  TSR_TRY(check_count(op, TYPE(0)->rank, TYPE(0)->dims));
+  return shape_finish(op, t, TYPE(0)->rank, TYPE(0)->dims, results);
+}
+
 static tsr_status infer_dropout(ir_op *op, const ir_type **results) {
   const double p = ir_get_float(op, "p", 0.5);
   TSR_TRY(shape_floats(op));
-  TSR_TRY(check_key(op, 1));
+  TSR_TRY(shape_key(op, 1));
   if (!(p >= 0 && p <= 1)) return ir_error(op, "0 to 1", "p is %g", p);
   TSR_TRY(check_count(op, TYPE(0)->rank, TYPE(0)->dims));
   results[0] = TYPE(0);
@@ -272,6 +283,44 @@ EXPAND(expand_dropout) {
   DONE;
 }
 
+/* ---- stochastic rounding ----------------------------------------------------------------------------------------- */
+
+/* The number of t on the other side of x from `near`, which is x rounded to the nearest, `off` = x - near: near moved
+ * by five eighths of the distance of numbers there, which is exact and nearest to the one beside it, whether that is as
+ * far away or, below a power of two, half as far. */
+static ir_value *beside(ir_builder *b, ir_value *near, ir_value *off, tsr_dtype t) {
+  const int digits = dtype_get(t)->mantissa_bits, exponent_bits = 8 * (int)tsr_dtype_size(t) - 1 - digits;
+  const double distance = ldexp(1, -digits), least = ldexp(distance, 2 - (1 << (exponent_bits - 1)));
+  ir_value *move = MUL(graph_op1(b, G_ABS, near), LIKE(near, 0.625 * distance));
+  move = graph_op2(b, G_MAX, move, LIKE(near, 0.625 * least));
+  ir_value *up = graph_compare(b, CMP_GT, off, LIKE(near, 0));
+  ir_value *moved = SELECT(up, ADD(near, move), SUB(near, move));
+  return graph_cast(b, graph_cast(b, moved, t), TSR_F32);
+}
+
+/* All in f32 and exact, so that every device gives the same bits: the other neighbour with the probability of how far x
+ * is on the way to it, in steps of 2^-24. What isn't finite once it is rounded has no other. */
+EXPAND(expand_stochastic) {
+  const tsr_dtype t = OUT->type->dtype;
+  ir_value *x = graph_cast(b, IN(0), TSR_F32);
+  word drawn = word_of_each(b, op, 1, x->type);
+  if (b->failed) return false;
+  ir_value *near = graph_cast(b, graph_cast(b, x, t), TSR_F32), *off = near ? SUB(x, near) : NULL;
+  ir_value *other = off ? beside(b, near, off, t) : NULL, *u = graph_cast(b, upper(b, drawn, 24), TSR_F32);
+  if (b->failed) return false;
+  ir_value *way = MUL(graph_op1(b, G_ABS, SUB(other, near)), MUL(u, LIKE(u, 0x1p-24)));
+  ir_value *goes = graph_compare(b, CMP_LT, way, graph_op1(b, G_ABS, off));
+  goes = graph_op2(b, G_AND, goes, graph_compare(b, CMP_LT, graph_op1(b, G_ABS, near), LIKE(near, INFINITY)));
+  out[0] = graph_cast(b, SELECT(goes, other, near), t);
+  DONE;
+}
+
+/* As a cast's. */
+BEGIN(adjoint_stochastic) {
+  grads[0] = graph_cast(b, g, IN(0)->type->dtype);
+  END;
+}
+
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 #define DRAWN(dtypes)                                                      \
@@ -295,6 +344,14 @@ static const ir_opdef rows[] = {
      .attrs = ATTRS({"p", IR_A_FLOAT, false, "0.5", "the share of elements that become 0"}),
      .help = "x / (1 - p) where rng_uniform of the key, i32[2], and the counter, i32[4] (0 if absent), is at least p, "
              "else 0, whatever x is there. Its gradient goes through the same elements." SHARDS},
+    {COMPOSITE(STOCHASTIC_CAST, "stochastic_cast", 2, 3, 1), .operands_doc = "x, key, counter",
+     .types_doc = "f32, f16, bf16, fp8", .infer = infer_stochastic,
+     .ext = ROW(GRAPH_COMPOSITE, .expand = expand_stochastic, .adjoint = adjoint_stochastic),
+     .attrs = ATTRS({"dtype", IR_A_STR, true, NULL, "bf16, f16, fp8_e4m3 or fp8_e5m2"}),
+     .help = "x rounded to one of the two numbers of dtype about it, to the farther one with the probability of how far x "
+             "is on the way to it, by 24 bits of rng_uniform of the key, i32[2], and the counter, i32[4] (0 if absent): the "
+             "mean is x, the same bits on every device. What cast makes infinite or NaN is so here. The gradient goes "
+             "through as if nothing were rounded." SHARDS},
 };
 
 const ir_rows graph_compose_random_ops = {rows, sizeof rows / sizeof *rows};

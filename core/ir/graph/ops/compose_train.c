@@ -10,13 +10,14 @@ static const bool all_axes[TSR_MAX_RANK] = {true, true, true, true, true, true, 
 
 /* ---- shape rules ------------------------------------------------------------------------------------------------- */
 
-static tsr_status check_same(const ir_op *op, int i, const char *name, bool same_dtype) {
+/* state: of the type that the optimizer computes in. */
+static tsr_status check_same(const ir_op *op, int i, const char *name, bool state) {
   const ir_type *x = TYPE(0), *t = TYPE(i);
   char a[128], c[128];
-  bool fits = t->rank == x->rank && (!same_dtype || t->dtype == x->dtype);
+  bool fits = t->rank == x->rank && (!state || t->dtype == compose_float(x->dtype));
   for (int k = 0; fits && k < x->rank; k++) fits = !shape_differs(x->dims[k], t->dims[k]);
   return fits ? NULL
-              : ir_error(op, same_dtype ? "of the parameters' type and shape" : "of the parameters' shape",
+              : ir_error(op, state ? "of the parameters' shape, f32 or of f64 f64" : "of the parameters' shape",
                          "%s is %s for %s", name, shape_text(t, a, sizeof a), shape_text(x, c, sizeof c));
 }
 
@@ -27,17 +28,30 @@ static tsr_status check_number(const ir_op *op, int i, const char *name, bool is
                   shape_text(TYPE(i), a, sizeof a));
 }
 
-/* Parameters, gradients and the learning rate; results 0.. n - 1 are as the parameters. */
+/* Parameters of fewer than 32 bits are rounded stochastically: by which operand is the key, or -1 where there is none. */
+static int key_of(const ir_op *op) {
+  const int last = op->n_operands - 2;
+  return last >= (op->def->code == G_SGD ? 3 : 6) ? last : -1;
+}
+
+/* Parameters, gradients and the learning rate; result 0 is as the parameters, the n - 1 of state are f32 or f64. */
 static tsr_status check_update(ir_op *op, int n, const ir_type **results) {
   TSR_TRY(shape_floats(op));
-  if (tsr_dtype_size(TYPE(0)->dtype) < 4)
-    return ir_error(op, "keep a master copy in f32 and cast it", "parameters are %s", tsr_dtype_name(TYPE(0)->dtype));
+  const bool narrow = tsr_dtype_size(TYPE(0)->dtype) < 4;
+  if (narrow && key_of(op) < 0)
+    return ir_error(op, "keep a master copy in f32 and cast it, or give a key and a counter to round by",
+                    "parameters are %s", tsr_dtype_name(TYPE(0)->dtype));
+  if (!narrow && key_of(op) >= 0)
+    return ir_error(op, "they are rounded to the nearest: without a key", "parameters are %s",
+                    tsr_dtype_name(TYPE(0)->dtype));
   if (!dtype_is_float(TYPE(1)->dtype))
     return ir_error(op, graph_no_cast, "gradients are %s", tsr_dtype_name(TYPE(1)->dtype));
   TSR_TRY(check_same(op, 1, "the gradient", false));
   if (op->n_results != n)
     return ir_error(op, "parameters, then state as it comes in", "has %d results, not %d", n, op->n_results);
-  for (int i = 0; i < n; i++) results[i] = TYPE(0);
+  results[0] = TYPE(0);
+  for (int i = 1; i < n; i++)
+    TSR_TRY(shape_finish(op, compose_float(TYPE(0)->dtype), TYPE(0)->rank, TYPE(0)->dims, &results[i]));
   return NULL;
 }
 
@@ -47,19 +61,25 @@ static tsr_status check_range(const ir_op *op, const char *name, double dflt, bo
   return ir_error(op, below_one ? "from 0 on below 1" : "finite, at least 0", "%s is %g", name, v);
 }
 
+/* A key and a counter may follow: they are two. */
+static bool has_velocity(const ir_op *op) { return op->n_operands % 2 == 0; }
+
 static tsr_status infer_sgd(ir_op *op, const ir_type **results) {
-  TSR_TRY(check_update(op, op->n_operands > 3 ? 2 : 1, results));
+  TSR_TRY(check_update(op, has_velocity(op) ? 2 : 1, results));
   TSR_TRY(check_number(op, 2, "the learning rate", true));
-  if (op->n_operands > 3) TSR_TRY(check_same(op, 3, "the velocity", true));
+  if (key_of(op) >= 0) TSR_TRY(shape_key(op, key_of(op)));
+  if (has_velocity(op)) TSR_TRY(check_same(op, 3, "the velocity", true));
   TSR_TRY(check_range(op, "momentum", 0, true));
   TSR_TRY(check_range(op, "weight_decay", 0, false));
-  if (op->n_operands < 4 && ir_get_float(op, "momentum", 0) != 0)
+  if (!has_velocity(op) && ir_get_float(op, "momentum", 0) != 0)
     return ir_error(op, "it is state, in and out", "momentum without a velocity");
   return NULL;
 }
 
 static tsr_status infer_adamw(ir_op *op, const ir_type **results) {
+  if (op->n_operands == 7) return ir_error(op, "i32[2] and i32[4] go together", "a key without a counter");
   TSR_TRY(check_update(op, 3, results));
+  if (key_of(op) >= 0) TSR_TRY(shape_key(op, key_of(op)));
   TSR_TRY(check_same(op, 2, "the first moment", true));
   TSR_TRY(check_same(op, 3, "the second moment", true));
   TSR_TRY(check_number(op, 4, "the learning rate", true));
@@ -113,15 +133,25 @@ static tsr_status infer_clip(ir_op *op, const ir_type **results) {
 
 #define NUMBER(name, dflt) graph_number(b, t, ir_get_float(op, name, dflt))
 
+/* What the parameters become, as they are kept. */
+static ir_value *kept(ir_builder *b, const ir_op *op, ir_value *x) {
+  const int key = key_of(op);
+  if (!x || key < 0) return x;
+  ir_op *y = ir_op_new(b, graph_def(G_STOCHASTIC_CAST), 3, (ir_value *[]){x, IN(key), IN(key + 1)}, 1, &TYPE(0), 0);
+  if (y && ir_set_attr(y, "dtype", ir_attr_str(b->m, tsr_dtype_name(TYPE(0)->dtype)))) return y->results[0];
+  b->failed = true;
+  return NULL;
+}
+
 EXPAND(expand_sgd) {
-  const tsr_dtype t = TYPE(0)->dtype;
-  ir_value *x = IN(0), *g = graph_cast(b, IN(1), t), *lr = graph_cast(b, IN(2), t);
+  const tsr_dtype t = compose_float(TYPE(0)->dtype);
+  ir_value *x = graph_cast(b, IN(0), t), *g = graph_cast(b, IN(1), t), *lr = graph_cast(b, IN(2), t);
   if (ir_get_float(op, "weight_decay", 0) != 0) g = ADD(g, MUL(x, NUMBER("weight_decay", 0)));
-  if (op->n_operands > 3) {
+  if (has_velocity(op)) {
     ir_value *momentum = NUMBER("momentum", 0), *v = out[1] = ADD(MUL(IN(3), momentum), g);
     g = ir_get_bool(op, "nesterov", false) ? ADD(g, MUL(v, momentum)) : v;
   }
-  out[0] = SUB(x, MUL(lr, g));
+  out[0] = kept(b, op, SUB(x, MUL(lr, g)));
   DONE;
 }
 
@@ -132,15 +162,16 @@ static ir_value *warmth(ir_builder *b, ir_value *step, double beta) {
 }
 
 EXPAND(expand_adamw) {
-  const tsr_dtype t = TYPE(0)->dtype;
+  const tsr_dtype t = compose_float(TYPE(0)->dtype);
   const double beta1 = ir_get_float(op, "beta1", 0.9), beta2 = ir_get_float(op, "beta2", 0.999);
-  ir_value *x = IN(0), *g = graph_cast(b, IN(1), t), *lr = graph_cast(b, IN(4), t), *step = graph_cast(b, IN(5), t);
+  ir_value *x = graph_cast(b, IN(0), t), *g = graph_cast(b, IN(1), t), *lr = graph_cast(b, IN(4), t),
+           *step = graph_cast(b, IN(5), t);
   ir_value *m = out[1] = ADD(MUL(IN(2), graph_number(b, t, beta1)), MUL(g, graph_number(b, t, 1 - beta1)));
   ir_value *v = out[2] = ADD(MUL(IN(3), graph_number(b, t, beta2)), MUL(MUL(g, g), graph_number(b, t, 1 - beta2)));
   ir_value *first = DIV(m, warmth(b, step, beta1)), *second = DIV(v, warmth(b, step, beta2));
   ir_value *d = DIV(first, ADD(graph_op1(b, G_SQRT, second), NUMBER("eps", 1e-8)));
   if (ir_get_float(op, "weight_decay", 0.01) != 0) d = ADD(d, MUL(x, NUMBER("weight_decay", 0.01)));
-  out[0] = SUB(x, MUL(lr, d));
+  out[0] = kept(b, op, SUB(x, MUL(lr, d)));
   DONE;
 }
 
@@ -200,26 +231,29 @@ EXPAND(expand_check) {
 
 #define DECAY(dflt, help) {"weight_decay", IR_A_FLOAT, false, dflt, help}
 #define MOST_TENSORS 512
+#define MASTER                                                                                                       \
+  " x of f32 or f64 is the master copy: narrow gradients are widened to its type. Narrower x is computed in f32, as " \
+  "its state is, and x' rounded by stochastic_cast of a key, i32[2], and a counter, i32[4], which it needs. What "    \
+  "isn't finite stays so."
 
 static const ir_opdef rows[] = {
-    {COMPOSITE(SGD, "sgd", 3, 4, IR_VARIADIC), .operands_doc = "x, gradient, learning rate, velocity",
-     .types_doc = "f64, f32; the gradient any float", .infer = infer_sgd, BY(expand_sgd),
+    {COMPOSITE(SGD, "sgd", 3, 6, IR_VARIADIC), .operands_doc = "x, gradient, learning rate, velocity, key, counter",
+     .types_doc = "f64, f32; with a key f16, bf16, fp8; the gradient any float", .infer = infer_sgd, BY(expand_sgd),
      .attrs = ATTRS({"momentum", IR_A_FLOAT, false, "0.0", "what is left of the velocity"},
                     DECAY("0.0", "of x, added to the gradient"),
                     {"nesterov", IR_A_BOOL, false, "false", "look ahead by momentum times the new velocity"}),
      .help = "A step of gradient descent: velocity' = momentum velocity + g with g = gradient + weight_decay x, and x' = "
-             "x - rate velocity', or without a velocity x - rate g. Results x', velocity'. x is the master copy: narrow "
-             "gradients are widened to its type. What isn't finite stays so."},
-    {COMPOSITE(ADAMW, "adamw", 6, 6, 3),
-     .operands_doc = "x, gradient, first moment, second moment, learning rate, step",
-     .types_doc = "f64, f32; the gradient any float, the step an integer", .infer = infer_adamw, BY(expand_adamw),
+             "x - rate velocity', or without a velocity x - rate g. Results x', velocity'." MASTER},
+    {COMPOSITE(ADAMW, "adamw", 6, 8, 3),
+     .operands_doc = "x, gradient, first moment, second moment, learning rate, step, key, counter",
+     .types_doc = "f64, f32; with a key f16, bf16, fp8; the gradient any float, the step an integer", .infer = infer_adamw, BY(expand_adamw),
      .attrs = ATTRS({"beta1", IR_A_FLOAT, false, "0.9", "what is left of the first moment"},
                     {"beta2", IR_A_FLOAT, false, "0.999", "what is left of the second moment"},
                     {"eps", IR_A_FLOAT, false, "1e-8", "added to the root of the second"},
                     DECAY("0.01", "of x, times the rate, taken from it")),
      .help = "A step of AdamW: m' = beta1 m + (1 - beta1) g, v' = beta2 v + (1 - beta2) g^2, x' = x - rate (m^ / (sqrt v^ "
              "+ eps) + weight_decay x) with m^ = m' / (1 - beta1^step) and v^ alike; steps count from 1. Results x', m', "
-             "v'. x is the master copy: narrow gradients are widened to its type. What isn't finite stays so."},
+             "v'." MASTER},
     {COMPOSITE(CHECK_NUMERICS, "check_numerics", 1, MOST_TENSORS, 2), .operands_doc = "x, ..", .types_doc = FLOATS,
      .infer = infer_check, .ext = ROW(GRAPH_COMPOSITE, .expand = expand_check, .adjoint = adjoint_none),
      .help = "How many elements of all operands are NaN, and how many are infinite: two numbers of i32, which wrap. The "
