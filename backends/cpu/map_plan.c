@@ -50,9 +50,36 @@ static bool plan_op(const cpuk_lanes *l, const cpu_strip *s, step *t) {
   return t->fn.binary != NULL;
 }
 
+/* Of types with more digits than f32, and of those that f32 rounds: at once, not by way of f32. */
+#define TF32_OF(name, t)                                                                 \
+  static void tf32_of_##name(void *dst, const void *src, size_t n) {                     \
+    for (size_t i = 0; i < n; i++) dtype_store(TSR_TF32, dst, i, dtype_load(t, src, i)); \
+  }
+TF32_OF(f64, TSR_F64)
+TF32_OF(i32, TSR_I32)
+TF32_OF(bool, TSR_BOOL)
+static void tf32_of_i64(void *dst, const void *src, size_t n) {
+  for (size_t i = 0; i < n; i++) dtype_store_int(TSR_TF32, dst, i, dtype_load_int(TSR_I64, src, i));
+}
+
+static cpuk_convert_fn to_tf32(const cpuk_lanes *l, tsr_dtype from) {
+  switch (from) {
+  case TSR_F32: return l->round_tf32;
+  case TSR_F64: return tf32_of_f64;
+  case TSR_I64: return tf32_of_i64;
+  case TSR_BOOL: return tf32_of_bool;
+  default: return tf32_of_i32;
+  }
+}
+
 static bool plan_cast(const cpuk_lanes *l, const cpu_strip *s, step *t) {
   cpuk_dtype from = vm_cpuk((tsr_dtype)s->ct), narrow = vm_cpuk((tsr_dtype)s->code), to = vm_cpuk((tsr_dtype)s->to_ct);
   if (narrow == CPUK_N_DTYPE) return false;
+  if (s->code == TSR_TF32 && to == CPUK_F32) {
+    t->kind = ST_CONVERT;
+    t->fn.convert = to_tf32(l, (tsr_dtype)s->ct);
+    return true;
+  }
   if (narrow == to) {
     t->kind = ST_CONVERT;
     t->fn.convert = l->convert[from][to];

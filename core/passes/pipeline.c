@@ -118,7 +118,7 @@ static const pass_row rows[] = {
     {"words", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, to_words, true, "unsigned integers of 16, 32 and 64 bits become signed words"},
     {"transforms", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, transforms, true, "Fourier transforms become kernels of as many points as the device takes, or products"},
     {"simplify", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, simplify, true, "rewrite rules to a fixed point, common subexpressions, dead ops"},
-    {"precision", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, precision, true, "types of the precision modes safe and aggressive"},
+    {"precision", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, precision, true, "types of the precision modes safe, aggressive and tf32"},
     {"to_schedule", TSR_LEVEL_GRAPH, TSR_LEVEL_SCHEDULE, to_schedule, true, "fusion groups become the kernels of a program"},
     {"rematerialize", TSR_LEVEL_SCHEDULE, TSR_LEVEL_SCHEDULE, rematerialize, true, "kernels run again where temporaries don't fit into their budget"},
     {"expand", TSR_LEVEL_SCHEDULE, TSR_LEVEL_SCHEDULE, expand, false, "short forms of tiled products are written out"},

@@ -1,5 +1,5 @@
-/* tests/conformance/test_numerics.c - what the numerics attributes promise, by values that tell: accum_dtype, out_dtype
- * and the policy, on a device.
+/* tests/conformance/test_numerics.c - what the numerics attributes promise, by values that tell: accum_dtype, out_dtype,
+ * the policy and the mode tf32, on a device.
  *   TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +11,9 @@
 
 enum { K = 4096 };
 static int wrong, ran, lacking;
+/* Further backends that the program brings along (tests/simt links this file with the emulator's). */
+extern const void *const conformance_backends[] __attribute__((weak));
+static tsr_precision mode = TSR_PRECISION_STANDARD;
 static tsr_context *ctx;
 static tsr_device *dev;
 
@@ -33,7 +36,8 @@ static void expect(const char *op, tsr_dtype t, const char *accum, const char *o
   if (!st && product) st = tsr_graph_input(g, "b", t, (tsr_shape){.rank = 2, .dims = {K, 1}}, &v[1]);
   if (!st) st = tsr_graph_op(g, op, v, 1 + product, attrs, n, &v[0]);
   if (!st) st = tsr_graph_output(g, v[0]);
-  if (!st) st = tsr_program_compile(dev, g, &(tsr_compile_options){.policy = policy, .tune = TSR_TUNE_OFF}, &p);
+  if (!st) st = tsr_program_compile(dev, g, &(tsr_compile_options){.policy = policy, .precision = mode, .tune = TSR_TUNE_OFF},
+                                    &p);
   for (int i = 0; !st && i < 1 + product; i++) {
     for (size_t k = 0; k < K; k++) dtype_store(t, data, k, host[i][k]);
     st = tsr_buffer_create(dev, K * tsr_dtype_size(t), TSR_MEMORY_DEVICE, &in[i].buffer);
@@ -59,7 +63,8 @@ static void expect(const char *op, tsr_dtype t, const char *accum, const char *o
 
 int main(void) {
   const char *device = getenv("TSR_TEST_DEVICE") ? getenv("TSR_TEST_DEVICE") : "cpu:0";
-  tsr_status st = tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx);
+  tsr_status st = tsr_context_create(&(tsr_context_desc){.cache_dir = "", .extra_backends = conformance_backends},
+                                     &ctx);
   if (!st) st = tsr_device_open(ctx, device, &dev);
   if (st) {
     printf("%s\n", tsr_status_message(st));
@@ -89,6 +94,17 @@ int main(void) {
   expect("matmul", TSR_I8, "i64", "i64", TSR_POLICY_FAST, halves, halves, 127.0 * 127 * K);
   expect("matmul", TSR_I8, NULL, "i8", TSR_POLICY_FAST, halves, ones, (int8_t)(uint8_t)(127 * K & 255));
   expect("matmul", TSR_I16, NULL, NULL, TSR_POLICY_FAST, halves, ones, (int16_t)(uint16_t)(127 * K & 65535));
+  /* tf32 has ten digits behind the point: ties go to the even number, f64 and what is narrower stay as they are */
+  for (int i = 0; i < K; i++) halves[i] = 1 + 0x1p-11, big[i] = 1 + 3 * 0x1p-11;
+  expect("matmul", TSR_F32, NULL, NULL, TSR_POLICY_FAST, halves, ones, K * (1 + 0x1p-11));
+  mode = TSR_PRECISION_TF32;
+  for (int policy = TSR_POLICY_FAST; policy <= TSR_POLICY_KAHAN_SUM; policy++) {
+    expect("matmul", TSR_F32, NULL, NULL, (tsr_policy)policy, halves, ones, K);
+    expect("matmul", TSR_F32, NULL, NULL, (tsr_policy)policy, ones, big, K * (1 + 0x1p-9));
+    expect("matmul", TSR_F64, NULL, NULL, (tsr_policy)policy, halves, ones, K * (1 + 0x1p-11));
+    expect("matmul", TSR_F16, NULL, "f32", (tsr_policy)policy, ones, ones, K);
+    expect("reduce_sum", TSR_F32, NULL, NULL, (tsr_policy)policy, halves, NULL, K * (1 + 0x1p-11));
+  }
   tsr_device_close(&dev);
   tsr_context_destroy(&ctx);
   printf("%s: %d run, %d wrong, %d unsupported\n", device, ran, wrong, lacking);

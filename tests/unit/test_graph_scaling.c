@@ -173,6 +173,23 @@ static void bf16_parameters_learn_by_small_steps(void **state) {
   tsr_graph_destroy(&graph);
 }
 
+/* One rounding from any type: by way of f32 the first number would be a tie. */
+static void casts_to_tf32_round_once(void **state) {
+  const double x[4] = {1 + 0x1p-11 + 0x1p-40, 1 + 0x1p-11, INFINITY, 3.4028234663852886e38};
+  const int64_t n[4] = {(INT64_C(1) << 40) + (INT64_C(1) << 29) + 1, -2049, 2049, (1 << 24) + (1 << 13) + 1};
+  const float want[4] = {1 + 0x1p-10f, 1, INFINITY, INFINITY},
+              whole[4] = {0x1p40f + 0x1p30f, -2048, 2048, 0x1p24f + 0x1p14f};
+  float y[4], z[4];
+  run_text(*state, "%x: tensor<4xf64>, %n: tensor<4xi64>",
+           OPA("0", "cast", "%x", "dtype = \"tf32\"") OPA("1", "cast", "%0", "dtype = \"f32\"")
+               OPA("2", "cast", "%n", "dtype = \"tf32\"") OPA("3", "cast", "%2", "dtype = \"f32\""),
+           "%1, %3", "tensor<4xf32>, tensor<4xf32>", (const void *[]){x, n}, (void *[]){y, z});
+  for (int i = 0; i < 4; i++) {
+    assert_true(y[i] == want[i]);
+    assert_true(z[i] == whole[i]);
+  }
+}
+
 /* ---- quantisation ------------------------------------------------------------------------------------------------ */
 
 /* 5 columns in blocks of 2: the last block is one column. */
@@ -311,6 +328,7 @@ int main(void) {
       cmocka_unit_test(exact_values_and_ends_stay),
       cmocka_unit_test(small_numbers_keep_their_mean),
       cmocka_unit_test(bf16_parameters_learn_by_small_steps),
+      cmocka_unit_test(casts_to_tf32_round_once),
       cmocka_unit_test(scales_are_of_those_that_share_one),
       cmocka_unit_test(powers_of_two_are_exact),
       cmocka_unit_test(delayed_scales_follow_a_step_behind),

@@ -1,4 +1,4 @@
-/* The precision modes on the CPU: what safe and aggressive make of types, that it shows in the results as it must, that
+/* The precision modes on the CPU: what safe, aggressive and tf32 make of types, that it shows in the results as it must, that
  * inputs and outputs keep their types, and the trace. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -107,6 +107,46 @@ static void aggressive_products_are_fp8_with_scales(void **state) {
   assert_non_null(strstr(r.trace, "a scale for each operand"));
 }
 
+/* Each 32 elements have a scale: far apart along the sum as well, all are as exact as fp8 is. */
+static void aggressive_products_by_blocks(void **state) {
+  static float x[4 * 96], y[96 * 3], out[12];
+  ran r;
+  for (int i = 0; i < 4 * 96; i++) x[i] = (float)pow(10, -4 * (i / 32 % 3)) * (1 + (float)(i * 37 % 64) / 64);
+  for (int i = 0; i < 96 * 3; i++) y[i] = (float)pow(10, 4 * (i / 3 / 32)) * (1 + (float)(i * 29 % 64) / 64);
+  const void *const in[] = {x, y};
+  run("\"tessera.graph.func\"() ({\n^bb0(%x: tensor<4x96xf32>, %y: tensor<96x3xf32>):\n%0 = "
+      "\"tessera.graph.matmul\"(%x, %y)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\", fp8_scales = "
+      "\"block\"}\n",
+      TSR_PRECISION_AGGRESSIVE, in, out, &r);
+  for (int i = 0; i < 12; i++) {
+    double want = 0;
+    for (int k = 0; k < 96; k++) want += (double)x[i / 3 * 96 + k] * (double)y[k * 3 + i % 3];
+    assert_float_equal(out[i], want, 0.04 * want);
+    assert_true(fabs((double)out[i] - want) > 1e-6 * want);
+  }
+  assert_non_null(strstr(r.trace, "a power of two for each 32 elements, products of bf16"));
+}
+
+/* An image's windows are made of what is rounded, once; attention takes f32. */
+static void tf32_rounds_what_products_read(void **state) {
+  static float in0[4096], out[4096];
+  const void *const in[] = {in0, in0};
+  ran r;
+  for (int i = 0; i < 4096; i++) in0[i] = 1 + 0x1p-11f;
+  run(gt_func("%x: tensor<1x4x8x8xf32>, %y: tensor<4x4x3x3xf32>", OP("0", "conv2d", "%x, %y"), "%0",
+              "tensor<1x4x6x6xf32>"),
+      TSR_PRECISION_TF32, in, out, &r);
+  for (int i = 0; i < 144; i++) assert_float_equal(out[i], 36, 0);
+  assert_non_null(strstr(r.trace, "operands in tf32, sums in f32"));
+  run(gt_func("%x: tensor<1x1x4x8xf32>", OP("0", "flash_attention", "%x, %x, %x"), "%0", "tensor<1x1x4x8xf32>"),
+      TSR_PRECISION_TF32, in, out, &r);
+  for (int i = 0; i < 32; i++) assert_float_equal(out[i], 1, 1e-6);
+  assert_non_null(strstr(r.trace, "flash_attention: operands in tf32"));
+  run(gt_func("%x: tensor<4x4xbf16>, %y: tensor<4x4xbf16>", OP("0", "matmul", "%x, %y"), "%0", "tensor<4x4xbf16>"),
+      TSR_PRECISION_TF32, in, out, &r);
+  assert_null(strstr(r.trace, "tf32"));
+}
+
 /* Transposed operands have their scales along the other dimension; a row of zeros has the scale 1. */
 static void aggressive_products_of_transposed_operands(void **state) {
   const char *text = "\"tessera.graph.func\"() ({\n^bb0(%x: tensor<2x8x3xf32>, %y: tensor<4x8xf32>):\n%0 = "
@@ -181,6 +221,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(safe_rounds_nothing_on_the_way),
       cmocka_unit_test(aggressive_products_are_fp8_with_scales),
+      cmocka_unit_test(aggressive_products_by_blocks),
+      cmocka_unit_test(tf32_rounds_what_products_read),
       cmocka_unit_test(aggressive_products_of_transposed_operands),
       cmocka_unit_test(what_stays_as_it_is_says_why),
       cmocka_unit_test(deterministic_is_the_policy),

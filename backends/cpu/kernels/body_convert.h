@@ -244,3 +244,13 @@ VIA(f16, i8) VIA(f16, u8) VIA(f16, truth) VIA(f16, e4m3) VIA(f16, e5m2) VIA(f16,
         CONVERT_ROW(i32), CONVERT_ROW(truth), CONVERT_ROW(e4m3), CONVERT_ROW(e5m2),                            \
         CONVERT_ROW(i16), CONVERT_ROW(i64)                                                                     \
   }
+
+/* What carries over from the largest number is infinite; infinities and NaN stay. */
+static void round_tf32(void *dst, const void *src, size_t n) {
+  uint32_t *d = dst;
+  const uint32_t *s = src;
+  for (size_t i = 0; i < n; i++) {
+    const uint32_t u = s[i], r = (u + 0xfffu + (u >> 13 & 1)) & ~UINT32_C(0x1fff);
+    d[i] = (u & UINT32_C(0x7f800000)) == UINT32_C(0x7f800000) ? u : r;
+  }
+}

@@ -17,6 +17,7 @@ const cpuk_lanes CPUK_FN(lanes) = {
     .select = {select8, select16, select32, select64},
     .fma = {fma_f32, fma_f64, fma_i32, NULL, fma_i64},
     .convert = CONVERT_TABLE,
+    .round_tf32 = round_tf32,
     .reduce = REDUCE_ROWS(reduce),
     .reduce_cols = REDUCE_ROWS(cols),
     .copy2d = CPUK_FN(copy2d),

@@ -191,6 +191,7 @@ typedef struct cpuk_lanes {
   cpuk_select_fn select[4]; /* by log2 of the element size: 1, 2, 4, 8 bytes */
   cpuk_fma_fn fma[CPUK_N_CT]; /* all but bool */
   cpuk_convert_fn convert[CPUK_N_DTYPE][CPUK_N_DTYPE]; /* [from][to] */
+  cpuk_convert_fn round_tf32; /* f32 to the nearest with ten digits behind the point, ties to even */
   cpuk_reduce_fn reduce[CPUK_N_REDUCE][CPUK_N_CT][CPUK_N_POLICY]; /* all but bool */
   cpuk_reduce_cols_fn reduce_cols[CPUK_N_REDUCE][CPUK_N_CT][CPUK_N_POLICY];
   cpuk_copy2d_fn copy2d;
