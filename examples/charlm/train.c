@@ -22,7 +22,7 @@ struct trainer {
 static tsr_policy policy_of(const config *c) {
   return c->mode == MODE_DETERMINISTIC ? TSR_POLICY_DETERMINISTIC
          : c->mode == MODE_SAFE        ? TSR_POLICY_KAHAN_SUM
-                                       : TSR_POLICY_FAST;
+                                       : TSR_POLICY_DEFAULT; /* fast, or what TSR_POLICY says */
 }
 
 /* A schedule that a tuner found would change the order of sums between two runs. */
@@ -147,7 +147,8 @@ static float one(tsr_buffer *b) {
  * left out, and the two as they are next. */
 static void run_gradients(trainer *t) {
   const int n = t->m.n;
-  tsr_binding in[INPUT_PARAMETERS + MAX_PARAMETERS + 2] = {{t->tokens, 0}, {t->targets, 0}, {t->key, 0}, {t->counters, 0}};
+  tsr_binding in[INPUT_PARAMETERS + MAX_PARAMETERS + 2] = {
+      {t->tokens, 0}, {t->targets, 0}, {t->key, 0}, {t->counters, 0}};
   tsr_binding out[1 + MAX_PARAMETERS + 3] = {{t->loss, 0}};
   for (int i = 0; i < n; i++) {
     in[INPUT_PARAMETERS + i].buffer = t->state[t->now][0][i];

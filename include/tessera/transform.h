@@ -21,11 +21,12 @@ extern "C" {
 TSR_API TSR_MUST_USE tsr_status tsr_graph_jvp(const tsr_graph *g, const tsr_value *wrt, int n, tsr_graph **out);
 
 /* tsr_graph_grad of a loss that is scaled, so that gradients in f16 and fp8 don't vanish, by a scale that follows
- * overflow. Inputs: g's, then the scale, f32, and a count of good steps, i32 (say 65536 and 0 at first). Outputs: g's, the
- * gradients over the scale in f32 (of f64 in f64), then a bool, that the step is to be left out since a gradient wasn't
- * finite, the new scale and the new count. All of it is computed on the device: the bool is what an update selects its
- * old state by. Scale and count are the whole state: a checkpoint that has them goes on with the same bits. attrs are
- * those of the graph op `loss_scale` (docs/ir.md), which says how the scale follows. The loss must be f32 or f64. */
+ * overflow. Inputs: g's, then the scale, f32, and a count of good steps, i32 (say 65536 and 0 at first). Outputs: g's,
+ * the gradients over the scale in f32 (of f64 in f64), then a bool, that the step is to be left out since a gradient
+ * wasn't finite, the new scale and the new count. All of it is computed on the device: the bool is what an update
+ * selects its old state by. Scale and count are the whole state: a checkpoint that has them goes on with the same
+ * bits. attrs are those of the graph op `loss_scale` (docs/ir.md), which says how the scale follows. The loss must be
+ * f32 or f64. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_grad_scaled(const tsr_graph *g, const tsr_value *wrt, int n,
                                                       const tsr_attr *attrs, int n_attrs, tsr_graph **out);
 

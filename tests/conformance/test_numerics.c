@@ -1,5 +1,5 @@
-/* tests/conformance/test_numerics.c - what the numerics attributes promise, by values that tell: accum_dtype, out_dtype,
- * the policy and the mode tf32, on a device.
+/* tests/conformance/test_numerics.c - what the numerics attributes promise, by values that tell: accum_dtype,
+ * out_dtype, the policy and the mode tf32, on a device.
  *   TSR_TEST_DEVICE (cpu:0). Exit 77: the device is not here. */
 #include <math.h>
 #include <stdio.h>
@@ -36,8 +36,8 @@ static void expect(const char *op, tsr_dtype t, const char *accum, const char *o
   if (!st && product) st = tsr_graph_input(g, "b", t, (tsr_shape){.rank = 2, .dims = {K, 1}}, &v[1]);
   if (!st) st = tsr_graph_op(g, op, v, 1 + product, attrs, n, &v[0]);
   if (!st) st = tsr_graph_output(g, v[0]);
-  if (!st) st = tsr_program_compile(dev, g, &(tsr_compile_options){.policy = policy, .precision = mode, .tune = TSR_TUNE_OFF},
-                                    &p);
+  const tsr_compile_options o = {.policy = policy, .precision = mode, .tune = TSR_TUNE_OFF};
+  if (!st) st = tsr_program_compile(dev, g, &o, &p);
   for (int i = 0; !st && i < 1 + product; i++) {
     for (size_t k = 0; k < K; k++) dtype_store(t, data, k, host[i][k]);
     st = tsr_buffer_create(dev, K * tsr_dtype_size(t), TSR_MEMORY_DEVICE, &in[i].buffer);

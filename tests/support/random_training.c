@@ -88,7 +88,8 @@ static void scaled_loss(build *b) {
   const tsr_shape one = {.rank = 0};
   tsr_value v[5] = {op1(b, "exp", input(b, TSR_F32, one)), input(b, TSR_I32, one)}, out[6];
   const tsr_attr a = TSR_INT("interval", rng_range(b->r, 1, 3));
-  for (int i = 0; i < n; i++) v[2 + i] = input(b, float_type(b->r), random_shape(b->r, (int)rng_range(b->r, 0, 3), 2000));
+  for (int i = 2; i < 2 + n; i++)
+    v[i] = input(b, float_type(b->r), random_shape(b->r, (int)rng_range(b->r, 0, 3), 2000));
   if (!b->st) b->st = tsr_graph_op_results(b->g, "loss_scale", v, 2 + n, &a, 1, out, 3 + n);
   say(b, " loss_scale");
   for (int i = 0; i < 3 + n; i++) output(b, out[i]);

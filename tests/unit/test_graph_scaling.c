@@ -232,7 +232,8 @@ static void powers_of_two_are_exact(void **state) {
     const double least = (double)x[i] / 57344;
     assert_true(frexp((double)s[i], &e) == 0.5);
     assert_true((double)s[i] >= least && ((double)s[i] < 2 * least || s[i] == FLT_MIN));
-    if (!(fabs((double)y[i] - (double)x[i]) <= ldexp(1, -126 - 17))) fail_msg("%g came back as %g", (double)x[i], (double)y[i]);
+    if (!(fabs((double)y[i] - (double)x[i]) <= ldexp(1, -126 - 17)))
+      fail_msg("%g came back as %g", (double)x[i], (double)y[i]);
   }
 }
 

@@ -1,5 +1,5 @@
-/* The precision modes on the CPU: what safe, aggressive and tf32 make of types, that it shows in the results as it must, that
- * inputs and outputs keep their types, and the trace. */
+/* The precision modes on the CPU: what safe, aggressive and tf32 make of types, that it shows in the results as it
+ * must, that inputs and outputs keep their types, and the trace. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

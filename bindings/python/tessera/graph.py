@@ -139,6 +139,18 @@ class Graph(Handle):
         capi.tsr_graph_grad(self.handle, values, n, ctypes.byref(handle))
         return Graph(handle, self.captured, self.schedule)
 
+    def grad_scaled(self, wrt=None, **how) -> Graph:
+        """`grad` of the loss times a scale that follows overflow: takes the scale and a count of good steps besides, and
+        gives the outputs, the gradients without the scale, whether to leave the step out, and the two as they are next.
+        `how` are the attributes of the op loss_scale."""
+        if self.captured:
+            raise errors.argument("tensors from outside are captured", "grad_scaled", "give them as inputs")
+        values, n = self._values(wrt)
+        attrs, kept = trace_module.attributes(list(how.items()))
+        handle = ctypes.c_void_p()
+        capi.tsr_graph_grad_scaled(self.handle, values, n, attrs, len(kept), ctypes.byref(handle))
+        return Graph(handle, (), self.schedule)
+
     def jvp(self, wrt=None) -> Graph:
         """Forward mode: takes a tangent for each input named besides; gives the outputs and their tangents."""
         if self.captured:

@@ -113,7 +113,8 @@ static tsr_status differentiate(ir_op *f, const grad_request *q) {
   ir_block *r = f->regions[0];
   ir_op *ret = r->last, *last = ret->prev;
   ir_builder b = ir_before(ret);
-  ir_value *state[2] = {NULL, NULL}, *y = ret->operands[0], **grads = arena_array(&f->module->arena, ir_value *, q->n_wrt + 1);
+  ir_value *state[2] = {NULL, NULL}, *y = ret->operands[0];
+  ir_value **grads = arena_array(&f->module->arena, ir_value *, q->n_wrt + 1);
   if (!grads) return st_oom();
   if (q->scaled) TSR_TRY(add_scale(f, state));
   mark_active(r, q->wrt, q->n_wrt);

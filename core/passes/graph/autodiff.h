@@ -21,8 +21,8 @@ typedef struct grad_request {
   grad_custom_fn custom; /* NULL: custom ops have no derivative */
   void *user;
   /* The loss is scaled (the graph op loss_scale, whose attributes these are): behind the arguments come the scale, f32,
-   * and the count of good steps, i32; the gradients are those without the scale, behind them come whether they are to be
-   * left out, the new scale and the new count. */
+   * and the count of good steps, i32; the gradients are those without the scale, and behind them come whether the step
+   * is to be left out, the new scale and the new count. */
   bool scaled;
   const tsr_attr *scale_attrs;
   int n_scale_attrs;

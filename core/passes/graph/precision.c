@@ -140,7 +140,9 @@ static tsr_status make_safe(ir_op *f, const pass_options *o, bool *changed) {
 typedef enum scaling { BY_CHANNEL, BY_TENSOR, UNSCALED, BY_BLOCK, N_SCALINGS } scaling;
 enum { SCALED_BLOCK = 32 }; /* of k, as microscaling formats have it */
 
-static bool set_int(ir_op *op, const char *name, int64_t v) { return ir_set_attr(op, name, ir_attr_int(op->module, v)); }
+static bool set_int(ir_op *op, const char *name, int64_t v) {
+  return ir_set_attr(op, name, ir_attr_int(op->module, v));
+}
 
 /* Op c with n results of x and perhaps a scale, of which those along `axis` share one: all there are, or a block. */
 static ir_op *along_axis(ir_builder *b, graph_code c, int n, ir_value *x, ir_value *scale, int axis, int64_t block) {

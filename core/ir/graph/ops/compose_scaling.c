@@ -253,7 +253,7 @@ static tsr_status infer_loss_scale(ir_op *op, const ir_type **results) {
   if (interval < 1 || interval > INT32_MAX)
     return ir_error(op, "1 to 2147483647 steps", "interval is %lld", (long long)interval);
   if (op->n_results != op->n_operands + 1)
-    return ir_error(op, "scale, count, whether the step is to be left out, then each gradient", "has %d results, not %d",
+    return ir_error(op, "scale, count, whether to leave the step out, then each gradient", "has %d results, not %d",
                     op->n_operands + 1, op->n_results);
   results[0] = TYPE(0), results[1] = TYPE(1);
   TSR_TRY(shape_finish(op, TSR_BOOL, 0, NULL, &results[2]));
@@ -321,8 +321,8 @@ EXPAND(expand_loss_scale) {
   ir_value *scale = IN(0), *zero = graph_number(b, TSR_I32, 0), *one = graph_number(b, TSR_I32, 1);
   ir_value *over = out[2] = isnt_finite(b, op);
   if (b->failed) return false;
-  ir_value *count = ADD(IN(1), one), *full = graph_compare(b, CMP_GE, count,
-                                                          graph_number(b, TSR_I32, (double)ir_get_int(op, "interval", 2000)));
+  ir_value *count = ADD(IN(1), one), *most = graph_number(b, TSR_I32, (double)ir_get_int(op, "interval", 2000));
+  ir_value *full = graph_compare(b, CMP_GE, count, most);
   ir_value *less = MUL(scale, LIKE(scale, ir_get_float(op, "backoff", 0.5))),
            *more = MUL(scale, LIKE(scale, ir_get_float(op, "growth", 2)));
   less = graph_op2(b, G_MAX, less, LIKE(scale, ir_get_float(op, "min", 1)));

@@ -28,7 +28,7 @@ static tsr_status check_number(const ir_op *op, int i, const char *name, bool is
                   shape_text(TYPE(i), a, sizeof a));
 }
 
-/* Parameters of fewer than 32 bits are rounded stochastically: by which operand is the key, or -1 where there is none. */
+/* Parameters of fewer than 32 bits are rounded stochastically: the operand that is the key; -1: there is none. */
 static int key_of(const ir_op *op) {
   const int last = op->n_operands - 2;
   return last >= (op->def->code == G_SGD ? 3 : 6) ? last : -1;
