@@ -226,6 +226,7 @@ static const struct { const char *op, *args, *body, *type; double lo, hi; } case
     {"dropout", X, "%k = \"tessera.graph.constant\"() {value = dense<[5, -7]> : tensor<2xi32>}\n" OPA("0", "dropout", "%x, %k", "p = 0.4"), "3x4", -1, 1},
     {"sgd", XY, "%l = \"tessera.graph.constant\"() {value = dense<0.1> : tensor<f64>}\n%s = \"tessera.graph.constant\"() {value = dense<3> : tensor<i32>}\n" "%0, %v = \"tessera.graph.sgd\"(%x, %y, %l, %x) {momentum = 0.9, weight_decay = 0.1, nesterov = true}\n", "3x4", -1, 1},
     {"adamw", XY, "%l = \"tessera.graph.constant\"() {value = dense<0.1> : tensor<f64>}\n%s = \"tessera.graph.constant\"() {value = dense<3> : tensor<i32>}\n" OP("q", "mul", "%x, %x") "%0, %m, %v = \"tessera.graph.adamw\"(%x, %y, %x, %q, %l, %s) {eps = 0.1}\n", "3x4", 0.5, 2},
+    {"loss_scale", X, "%s = \"tessera.graph.constant\"() {value = dense<8.0> : tensor<f32>}\n%c = \"tessera.graph.constant\"() {value = dense<3> : tensor<i32>}\n%t, %n, %o, %0 = \"tessera.graph.loss_scale\"(%s, %c, %x)\n", "3x4", -1, 1},
     {"clip_by_global_norm", XY, "%0, %1, %n = \"tessera.graph.clip_by_global_norm\"(%x, %y) {max_norm = 0.5}\n", "3x4", 0.5, 1},
     {"global_norm", XY, OP("0", "global_norm", "%x, %y"), "", 0.5, 1},
     {"flash_attention with a bias", "%x: tensor<1x1x3x2xf64>, %y: tensor<1x1x3x2xf64>, %z: tensor<3x3xf64>", OP("0", "flash_attention", "%x, %y, %y, %z"), "1x1x3x2", -1, 1},
