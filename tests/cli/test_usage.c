@@ -7,6 +7,8 @@ static const struct { const char *args, *says; } refused[] = {
     {"devices --loud", "unknown option --loud"},
     {"run", "needs one FILE"},
     {"run x.mlir y.mlir", "needs one FILE"},
+    {"run x.mlir --transport mpi", "are for --mesh"},
+    {"run x.mlir --mesh tp=2 --transport carrier", "--transport is mpi"},
     {"run x.mlir --repeat lots", "--repeat needs a number"},
     {"run x.mlir --repeat -1", "--repeat -1"},
     {"run x.mlir --seed", "--seed needs a value"},

@@ -38,7 +38,9 @@ tsr_mesh *rig_mesh(dist_rig *r, const char *axes, int n_devices) {
     names[n] = at, sizes[n] = atoll(eq + 1);
   }
   must(tsr_mesh_create(
-      r->ctx, &(tsr_mesh_desc){.axes = names, .sizes = sizes, .n_axes = n, .devices = r->cpu, .n_devices = n_devices},
+      r->ctx,
+      &(tsr_mesh_desc){
+          .axes = names, .sizes = sizes, .n_axes = n, .devices = r->cpu, .n_devices = n_devices, .team = r->team},
       &m));
   return m;
 }
