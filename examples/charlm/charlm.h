@@ -1,7 +1,8 @@
 /* examples/charlm/charlm.h - a byte-level transformer, trained on the public C interface alone: what its files share.
  *   main.c        the command, the loop over steps
  *   model.c       the graph of the loss
- *   train.c       the two programs of a step, their buffers, parameters and state
+ *   place.c       where it runs: a device, or the ranks of a mesh, threads or processes
+ *   train.c       the two programs of a step, their tensors, parameters and state
  *   data.c        the text, and which bytes are in a batch
  *   checkpoint.c  the state in a file, replaced at once
  *   report.c      progress bar, CSV, HTML page with the curve */
@@ -10,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <tessera/coll.h>
+#include <tessera/dist.h>
 #include <tessera/transform.h>
 
 /* A failed call ends the program with its message. */
@@ -34,8 +37,9 @@ typedef struct parameter {
   char name[24];
   tsr_shape shape;
   int64_t n;    /* elements */
-  float spread; /* of the first values: 0 about 0, 1 ones */
+  float spread; /* of the first values */
   bool ones;
+  const char *cut; /* tensor parallel: the part of tsr_shardspec that axis tp cuts; NULL: none */
 } parameter;
 
 typedef struct model {
@@ -50,12 +54,48 @@ enum { INPUT_TOKENS, INPUT_TARGETS, INPUT_KEY, INPUT_COUNTERS, INPUT_SCALE, INPU
 
 void model_build(tsr_context *ctx, const config *c, model *out);
 
+/* ---- place.c ----------------------------------------------------------------------------------------------------- */
+
+typedef struct place {
+  tsr_context *ctx;
+  tsr_device *dev;
+  tsr_mesh *mesh; /* NULL: the device alone */
+  tsr_team *team; /* of its ranks, where these are processes */
+  bool speaks;    /* of several processes one does */
+} place;
+/* mesh: "tp=2,dp=2" or NULL; transport: "mpi", or NULL for ranks that are threads. */
+place place_open(const char *device, const char *mesh, const char *transport);
+void place_close(place *p);
+int64_t place_ranks(const place *p);
+
+/* A tensor, whole as the host sees it; on a mesh all processes read it together. */
+typedef struct tensor {
+  tsr_buffer *buffer;
+  tsr_dist_tensor *spread; /* on a mesh */
+  size_t bytes;
+} tensor;
+tensor tensor_new(const place *p, int64_t elements); /* of 4 bytes; not on a mesh */
+void tensor_free(tensor *t);
+void tensor_write(const tensor *t, const void *from);
+void tensor_read(const tensor *t, void *to);
+
+typedef struct program {
+  tsr_program *one;
+  tsr_dist_program *spread;
+} program;
+program program_compile(const place *p, const tsr_graph *g, const tsr_compile_options *o);
+void program_free(program *p);
+/* On a mesh a new tensor that lies as the program has it, else one of that size. */
+tensor program_input(const place *at, const program *p, int i);
+tensor program_output(const place *at, const program *p, int i);
+void program_run(const program *p, const tensor *in, int n_in, const tensor *out, int n_out);
+
 /* ---- train.c ----------------------------------------------------------------------------------------------------- */
 
 typedef struct trainer trainer;
 /* Compiles for the device; the parameters are those of step 0. memory: bytes of the gradients' temporaries, 0: any
  * number. */
-trainer *trainer_create(tsr_context *ctx, tsr_device *dev, const config *c, int64_t memory);
+trainer *trainer_create(const place *at, const config *c, int64_t memory);
 void trainer_destroy(trainer **t);
 typedef struct outcome { float loss, norm, rate, scale; } outcome; /* norm: of the gradients, without the scale */
 /* Step number `step`, from 1 on. */
@@ -65,7 +105,8 @@ size_t trainer_state_bytes(const trainer *t);
 void trainer_get_state(const trainer *t, float *out);
 void trainer_set_state(trainer *t, const float *state);
 int64_t trainer_n_parameters(const trainer *t);
-int trainer_n_kernels(const trainer *t);
+/* "14 kernels", or "9 collectives" of a mesh. */
+void trainer_describe(const trainer *t, char *text, size_t cap);
 
 /* ---- data.c ------------------------------------------------------------------------------------------------------ */
 
@@ -87,8 +128,8 @@ typedef struct history {
   outcome *rows;
   int n;
 } history;
-/* The file is the old one or the new one, whatever happens meanwhile. */
-void checkpoint_write(const char *path, const config *c, const history *h, const trainer *t);
+/* The file is the old one or the new one, whatever happens meanwhile. Of several processes one writes. */
+void checkpoint_write(const char *path, const config *c, const history *h, const trainer *t, bool writes);
 /* False where there is no such file. A file of another configuration ends the program. */
 bool checkpoint_read(const char *path, const config *c, history *h, trainer *t);
 

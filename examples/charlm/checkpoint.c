@@ -22,13 +22,17 @@ static float *state_of(const trainer *t) {
   return state;
 }
 
-void checkpoint_write(const char *path, const config *c, const history *h, const trainer *t) {
+void checkpoint_write(const char *path, const config *c, const history *h, const trainer *t, bool writes) {
   char beside[4096];
   if (snprintf(beside, sizeof beside, "%s.new", path) >= (int)sizeof beside) fail("%s: too long", path);
-  FILE *f = fopen(beside, "wb");
   float *state = state_of(t);
-  if (!f) fail("can't write %s", beside);
   trainer_get_state(t, state);
+  if (!writes) {
+    free(state);
+    return;
+  }
+  FILE *f = fopen(beside, "wb");
+  if (!f) fail("can't write %s", beside);
   put(f, beside, magic, sizeof magic);
   put(f, beside, c, sizeof *c);
   put(f, beside, &(int32_t){h->n}, sizeof(int32_t));

@@ -26,13 +26,15 @@ void check(tsr_status s) {
 
 typedef struct options {
   config c;
-  const char *device, *text, *csv, *html, *checkpoint;
+  const char *device, *mesh, *transport, *text, *csv, *html, *checkpoint;
   int steps, every, memory; /* memory: KiB; 0: any number */
 } options;
 
 static const char usage[] =
     "usage: charlm [option value] ...\n"
     "  --device ID        cpu:0, vulkan:0, ..\n"
+    "  --mesh tp=N,dp=N   so many ranks: tp cuts the matrices, dp the batch\n"
+    "  --transport mpi    the ranks are the processes of mpirun -n; without, threads\n"
     "  --steps N          in all, those before a stop included (300)\n"
     "  --mode M           safe: products of f32, compensated sums; standard: of bf16; aggressive: of fp8; these two\n"
     "                     with a dynamic scale of the loss; deterministic: f32, the same bits in every run (standard)\n"
@@ -76,7 +78,8 @@ static void read_option(options *o, const char *name, const char *v) {
   struct { const char *name; float *to; double low, high; } numbers[] = {
       {"rate", &o->c.rate, 0, 10}, {"dropout", &o->c.dropout, 0, 0.99}, {"clip", &o->c.clip, 1e-6, 1e30},
       {"scale", &o->c.scale, 1, 3e38}};
-  struct { const char *name, **to; } words[] = {{"device", &o->device}, {"text", &o->text}, {"csv", &o->csv},
+  struct { const char *name, **to; } words[] = {{"device", &o->device}, {"mesh", &o->mesh},
+                                                {"transport", &o->transport}, {"text", &o->text}, {"csv", &o->csv},
                                                 {"html", &o->html}, {"checkpoint", &o->checkpoint}};
   for (size_t i = 0; i < sizeof wholes / sizeof *wholes; i++)
     if (!strcmp(name, wholes[i].name)) { *wholes[i].to = whole(name, v, wholes[i].low, wholes[i].high); return; }
@@ -105,6 +108,7 @@ static options read_options(int argc, char **argv) {
     read_option(&o, argv[i] + 2, argv[i + 1]);
   }
   if (o.c.mode != MODE_STANDARD && o.c.mode != MODE_AGGRESSIVE) o.c.scale = 0;
+  if (o.memory && o.mesh) fail("--memory is for one device");
   if (o.c.width % o.c.heads) fail("%d columns for %d heads", o.c.width, o.c.heads);
   return o;
 }
@@ -115,7 +119,7 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void train(const options *o, const text *x, trainer *t, history *h) {
+static void train(const options *o, const text *x, const place *at, trainer *t, history *h) {
   const int64_t bytes = (int64_t)o->c.batch * o->c.length;
   int32_t *tokens = malloc((size_t)bytes * sizeof *tokens), *targets = malloc((size_t)bytes * sizeof *targets);
   outcome *rows = realloc(h->rows, (size_t)(o->steps > h->n ? o->steps : h->n) * sizeof *rows);
@@ -128,35 +132,40 @@ static void train(const options *o, const text *x, trainer *t, history *h) {
     text_batch(x, &o->c, step, tokens, targets);
     outcome *last = &h->rows[h->n++];
     *last = trainer_step(t, step, tokens, targets);
-    progress(step, o->steps, last, now() - begin, bytes * (step - before));
+    if (at->speaks) progress(step, o->steps, last, now() - begin, bytes * (step - before));
     if (!isfinite(last->loss)) fail("the loss of step %d is not finite", step);
-    if (o->checkpoint && (step % o->every == 0 || step == o->steps)) checkpoint_write(o->checkpoint, &o->c, h, t);
+    if (o->checkpoint && (step % o->every == 0 || step == o->steps))
+      checkpoint_write(o->checkpoint, &o->c, h, t, at->speaks);
   }
   free(tokens);
   free(targets);
 }
 
+static void tell(const options *o, const trainer *t, const history *h, tsr_device *dev) {
+  if (o->csv) write_csv(o->csv, h);
+  if (o->html) write_html(o->html, &o->c, h, tsr_device_get_info(dev)->name, trainer_n_parameters(t));
+  if (h->n) printf("loss %.4f -> %.4f in %d steps\n", (double)h->rows[0].loss, (double)h->rows[h->n - 1].loss, h->n);
+}
+
 int main(int argc, char **argv) {
   const options o = read_options(argc, argv);
-  tsr_context *ctx;
-  tsr_device *dev;
   text x;
   history h = {NULL, 0};
+  char what[80];
   text_read(o.text, &x);
   if (x.n <= (size_t)o.c.length) fail("%s has only %zu bytes", o.text, x.n);
-  check(tsr_context_create(NULL, &ctx));
-  check(tsr_device_open(ctx, o.device, &dev));
-  trainer *t = trainer_create(ctx, dev, &o.c, (int64_t)o.memory * 1024);
-  if (o.checkpoint && checkpoint_read(o.checkpoint, &o.c, &h, t)) fprintf(stderr, "goes on after step %d\n", h.n);
-  printf("%zu bytes of text, %lld parameters, %d kernels a step on %s, %s\n", x.n, (long long)trainer_n_parameters(t),
-         trainer_n_kernels(t), tsr_device_get_info(dev)->id, mode_names[o.c.mode]);
-  train(&o, &x, t, &h);
-  if (o.csv) write_csv(o.csv, &h);
-  if (o.html) write_html(o.html, &o.c, &h, tsr_device_get_info(dev)->name, trainer_n_parameters(t));
-  if (h.n) printf("loss %.4f -> %.4f in %d steps\n", (double)h.rows[0].loss, (double)h.rows[h.n - 1].loss, h.n);
+  place at = place_open(o.device, o.mesh, o.transport);
+  trainer *t = trainer_create(&at, &o.c, (int64_t)o.memory * 1024);
+  const bool goes_on = o.checkpoint && checkpoint_read(o.checkpoint, &o.c, &h, t);
+  if (goes_on && at.speaks) fprintf(stderr, "goes on after step %d\n", h.n);
+  trainer_describe(t, what, sizeof what);
+  if (at.speaks)
+    printf("%zu bytes of text, %lld parameters, %s a step on %s, %s\n", x.n, (long long)trainer_n_parameters(t), what,
+           tsr_device_get_info(at.dev)->id, mode_names[o.c.mode]);
+  train(&o, &x, &at, t, &h);
+  if (at.speaks) tell(&o, t, &h, at.dev);
   trainer_destroy(&t);
-  tsr_device_close(&dev);
-  tsr_context_destroy(&ctx);
+  place_close(&at);
   free(x.bytes);
   free(h.rows);
   return 0;

@@ -1,6 +1,7 @@
 /* examples/charlm/train.c - a step is two programs: the loss with its gradients, which the library derives, then the
  * gradients' clipping by their norm and AdamW for all parameters. State goes in and out of the second: there are two
- * sets of buffers, which change places at each step. */
+ * sets of tensors, which change places at each step. On a mesh each rank has a part of the batch (axis dp) and of the
+ * matrices (tp), and the library puts the collectives in; moments lie as the gradients come, in pieces over dp. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,11 @@ enum { STATES = 3 }; /* parameters, first and second moments */
 struct trainer {
   config c;
   model m;
-  tsr_program *gradients, *update;
-  tsr_buffer *tokens, *targets, *key, *counters, *rate, *step, *scaled, *loss, *norm;
-  tsr_buffer *scale[2], *held[2]; /* of the loss; steps since it changed */
-  tsr_buffer *state[2][STATES][MAX_PARAMETERS], *grad[MAX_PARAMETERS];
+  const place *at;
+  program gradients, update;
+  tensor tokens, targets, key, counters, rate, step, scaled, loss, norm;
+  tensor scale[2], held[2]; /* of the loss; steps since it changed */
+  tensor state[2][STATES][MAX_PARAMETERS], grad[MAX_PARAMETERS];
   int now; /* which set is current */
 };
 
@@ -81,21 +83,50 @@ static scaling next_scale(tsr_graph *g, const tsr_value *grad, int n, tsr_value 
   return s;
 }
 
+/* ---- on a mesh: how inputs lie ----------------------------------------------------------------------------------- */
+
+static void cut(const place *at, tsr_graph *g, tsr_value v, const char *part, const char *axis) {
+  const tsr_shardspec s = {.partition = &part, .mesh_axes = &axis, .n = part && tsr_mesh_size(at->mesh, axis)};
+  check(tsr_graph_shard(g, v, at->mesh, &s));
+}
+
+/* A graph's inputs are its values 1, 2, .. */
+static void shard_gradients(const trainer *t, tsr_graph *g) {
+  if (!t->at->mesh) return;
+  for (int i = 0; i < INPUT_PARAMETERS; i++)
+    cut(t->at, g, i + 1, i == INPUT_TOKENS || i == INPUT_TARGETS ? "0" : NULL, "dp");
+  for (int i = 0; i < t->m.n; i++) cut(t->at, g, INPUT_PARAMETERS + i + 1, t->m.p[i].cut, "tp");
+}
+
+/* Parameters as the first program takes them, moments as its gradients come. */
+static void shard_state(const trainer *t, tsr_graph *g, int k, int i, tsr_value v) {
+  if (t->at->mesh) check(tsr_graph_shard_as(g, v, (k ? t->grad[i] : t->state[0][0][i]).spread));
+}
+
 /* Inputs: gradients, parameters, moments, rate, step, scale, held. Outputs: parameters, moments, norm, scale, held.
  * Matrices alone decay. */
-static tsr_graph *update_graph(tsr_context *ctx, const model *m, const config *c) {
+static tsr_graph *update_graph(const trainer *t) {
+  const model *m = &t->m;
+  const config *c = &t->c;
   static const char *const prefixes[STATES] = {"", "m_", "v_"};
   tsr_value grad[MAX_PARAMETERS], state[STATES][MAX_PARAMETERS], clipped[MAX_PARAMETERS + 1];
   tsr_graph *g;
-  check(tsr_graph_create(ctx, "update", &g));
-  for (int i = 0; i < m->n; i++) grad[i] = input(g, "g_", m->p[i].name, TSR_F32, m->p[i].shape);
+  check(tsr_graph_create(t->at->ctx, "update", &g));
+  for (int i = 0; i < m->n; i++) {
+    grad[i] = input(g, "g_", m->p[i].name, TSR_F32, m->p[i].shape);
+    if (t->at->mesh) check(tsr_graph_shard_as(g, grad[i], t->grad[i].spread));
+  }
   for (int k = 0; k < STATES; k++)
-    for (int i = 0; i < m->n; i++) state[k][i] = input(g, prefixes[k], m->p[i].name, TSR_F32, m->p[i].shape);
+    for (int i = 0; i < m->n; i++) {
+      state[k][i] = input(g, prefixes[k], m->p[i].name, TSR_F32, m->p[i].shape);
+      shard_state(t, g, k, i, state[k][i]);
+    }
   tsr_value rate = input(g, "", "rate", TSR_F32, (tsr_shape){.rank = 0});
   tsr_value step = input(g, "", "step", TSR_I32, (tsr_shape){.rank = 0});
   tsr_value scale = input(g, "", "scale", TSR_F32, (tsr_shape){.rank = 0});
   tsr_value held = input(g, "", "held", TSR_I32, (tsr_shape){.rank = 0});
   scaling s = {0, scale, held};
+  for (int i = 0; i < 4 && t->at->mesh; i++) cut(t->at, g, (tsr_value[]){rate, step, scale, held}[i], NULL, "dp");
   if (c->scale > 0) {
     s = next_scale(g, grad, m->n, scale, held, c->scale);
     const tsr_value share = OP("div", real(g, 1), scale);
@@ -108,7 +139,10 @@ static tsr_graph *update_graph(tsr_context *ctx, const model *m, const config *c
     const tsr_attr a[2] = {TSR_FLOAT("beta2", 0.99), TSR_FLOAT("weight_decay", m->p[i].shape.rank > 1 ? 0.1 : 0)};
     tsr_value out[STATES];
     check(tsr_graph_op_results(g, "adamw", in, 6, a, 2, out, STATES));
-    for (int k = 0; k < STATES; k++) state[k][i] = s.failed ? OP("select", s.failed, state[k][i], out[k]) : out[k];
+    for (int k = 0; k < STATES; k++) {
+      state[k][i] = s.failed ? OP("select", s.failed, state[k][i], out[k]) : out[k];
+      shard_state(t, g, k, i, state[k][i]);
+    }
   }
   for (int k = 0; k < STATES; k++)
     for (int i = 0; i < m->n; i++) output(g, state[k][i]);
@@ -118,22 +152,26 @@ static tsr_graph *update_graph(tsr_context *ctx, const model *m, const config *c
   return g;
 }
 
-static tsr_buffer *buffer(tsr_device *dev, int64_t n) {
-  tsr_buffer *b;
-  check(tsr_buffer_create(dev, (size_t)n * 4, TSR_MEMORY_DEVICE, &b));
-  return b;
+/* What the first program takes and gives: before the second is built, which lies after it. */
+static void make_tensors(trainer *t) {
+  tensor *const single[INPUT_PARAMETERS] = {&t->tokens, &t->targets, &t->key, &t->counters, &t->scale[0]};
+  for (int i = 0; i < INPUT_PARAMETERS; i++) *single[i] = program_input(t->at, &t->gradients, i);
+  t->scale[1] = program_input(t->at, &t->gradients, INPUT_SCALE);
+  t->scaled = program_output(t->at, &t->gradients, 0), t->loss = program_output(t->at, &t->gradients, 1);
+  for (int i = 0; i < t->m.n; i++) {
+    t->grad[i] = program_output(t->at, &t->gradients, 2 + i);
+    for (int now = 0; now < 2; now++) t->state[now][0][i] = program_input(t->at, &t->gradients, INPUT_PARAMETERS + i);
+  }
 }
 
-static void make_buffers(trainer *t, tsr_device *dev) {
-  const config *c = &t->c;
-  t->tokens = buffer(dev, c->batch * c->length), t->targets = buffer(dev, c->batch * c->length);
-  t->key = buffer(dev, 2), t->counters = buffer(dev, 8 * c->layers);
-  t->rate = buffer(dev, 1), t->step = buffer(dev, 1), t->loss = buffer(dev, 1), t->norm = buffer(dev, 1);
-  t->scaled = buffer(dev, 1);
-  for (int i = 0; i < 2; i++) t->scale[i] = buffer(dev, 1), t->held[i] = buffer(dev, 1);
-  for (int i = 0; i < t->m.n; i++) {
-    t->grad[i] = buffer(dev, t->m.p[i].n);
-    for (int k = 0; k < 2 * STATES; k++) t->state[k / STATES][k % STATES][i] = buffer(dev, t->m.p[i].n);
+static void make_state(trainer *t) {
+  const int n = t->m.n, last = (1 + STATES) * n;
+  t->rate = program_input(t->at, &t->update, last), t->step = program_input(t->at, &t->update, last + 1);
+  t->norm = program_output(t->at, &t->update, STATES * n);
+  for (int now = 0; now < 2; now++) {
+    t->held[now] = program_input(t->at, &t->update, last + 3);
+    for (int i = n; i < STATES * n; i++)
+      t->state[now][i / n][i % n] = program_input(t->at, &t->update, n + i);
   }
 }
 
@@ -153,22 +191,24 @@ static void first_values(const trainer *t, float *state) {
   state[1] = 0; /* an integer's bits */
 }
 
-trainer *trainer_create(tsr_context *ctx, tsr_device *dev, const config *c, int64_t memory) {
+trainer *trainer_create(const place *at, const config *c, int64_t memory) {
   trainer *t = calloc(1, sizeof *t);
   tsr_graph *with_gradients, *update;
   const tsr_compile_options o = options_of(c);
   if (!t) fail("out of memory");
-  t->c = *c;
-  model_build(ctx, c, &t->m);
+  t->c = *c, t->at = at;
+  model_build(at->ctx, c, &t->m);
   check(tsr_graph_grad(t->m.loss, t->m.values, t->m.n, &with_gradients));
   check(tsr_graph_set_memory_budget(with_gradients, memory));
-  check(tsr_program_compile(dev, with_gradients, &o, &t->gradients));
+  shard_gradients(t, with_gradients);
+  t->gradients = program_compile(at, with_gradients, &o);
   tsr_graph_destroy(&with_gradients);
-  update = update_graph(ctx, &t->m, c);
-  check(tsr_program_compile(dev, update, &o, &t->update));
+  make_tensors(t);
+  update = update_graph(t);
+  t->update = program_compile(at, update, &o);
   tsr_graph_destroy(&update);
-  make_buffers(t, dev);
-  check(tsr_buffer_write(t->key, 0, (int32_t[]){c->seed, 0x63686172}, 8));
+  make_state(t);
+  tensor_write(&t->key, (int32_t[]){c->seed, 0x63686172});
   float *state = malloc(trainer_state_bytes(t));
   if (!state) fail("out of memory");
   first_values(t, state);
@@ -177,54 +217,52 @@ trainer *trainer_create(tsr_context *ctx, tsr_device *dev, const config *c, int6
   return t;
 }
 
-static float one(tsr_buffer *b) {
+static float one(const tensor *t) {
   float v;
-  check(tsr_buffer_read(b, 0, &v, sizeof v));
+  tensor_read(t, &v);
   return v;
 }
 
 static void run_gradients(trainer *t) {
-  tsr_binding in[INPUT_PARAMETERS + MAX_PARAMETERS] = {{t->tokens, 0}, {t->targets, 0}, {t->key, 0}, {t->counters, 0},
-                                                          {t->scale[t->now], 0}};
-  tsr_binding out[2 + MAX_PARAMETERS] = {{t->scaled, 0}, {t->loss, 0}};
+  tensor in[INPUT_PARAMETERS + MAX_PARAMETERS] = {t->tokens, t->targets, t->key, t->counters, t->scale[t->now]};
+  tensor out[2 + MAX_PARAMETERS] = {t->scaled, t->loss};
   for (int i = 0; i < t->m.n; i++) {
-    in[INPUT_PARAMETERS + i].buffer = t->state[t->now][0][i];
-    out[2 + i].buffer = t->grad[i];
+    in[INPUT_PARAMETERS + i] = t->state[t->now][0][i];
+    out[2 + i] = t->grad[i];
   }
-  check(tsr_program_run(t->gradients, NULL, in, out));
+  program_run(&t->gradients, in, INPUT_PARAMETERS + t->m.n, out, 2 + t->m.n);
 }
 
 static void run_update(trainer *t) {
   const int n = t->m.n;
-  tsr_binding in[(1 + STATES) * MAX_PARAMETERS + 4] = {{NULL, 0}}, out[STATES * MAX_PARAMETERS + 3] = {{NULL, 0}};
+  tensor in[(1 + STATES) * MAX_PARAMETERS + 4], out[STATES * MAX_PARAMETERS + 3];
   for (int i = 0; i < n; i++) {
-    in[i].buffer = t->grad[i];
+    in[i] = t->grad[i];
     for (int k = 0; k < STATES; k++) {
-      in[(1 + k) * n + i].buffer = t->state[t->now][k][i];
-      out[k * n + i].buffer = t->state[!t->now][k][i];
+      in[(1 + k) * n + i] = t->state[t->now][k][i];
+      out[k * n + i] = t->state[!t->now][k][i];
     }
   }
-  tsr_buffer *const last[4] = {t->rate, t->step, t->scale[t->now], t->held[t->now]},
-                    *const results[3] = {t->norm, t->scale[!t->now], t->held[!t->now]};
-  for (int i = 0; i < 4; i++) in[(1 + STATES) * n + i].buffer = last[i];
-  for (int i = 0; i < 3; i++) out[STATES * n + i].buffer = results[i];
-  check(tsr_program_run(t->update, NULL, in, out));
+  const tensor last[4] = {t->rate, t->step, t->scale[t->now], t->held[t->now]},
+               results[3] = {t->norm, t->scale[!t->now], t->held[!t->now]};
+  for (int i = 0; i < 4; i++) in[(1 + STATES) * n + i] = last[i];
+  for (int i = 0; i < 3; i++) out[STATES * n + i] = results[i];
+  program_run(&t->update, in, (1 + STATES) * n + 4, out, STATES * n + 3);
   t->now = !t->now;
 }
 
 outcome trainer_step(trainer *t, int step, const int32_t *tokens, const int32_t *targets) {
-  const size_t bytes = (size_t)(t->c.batch * t->c.length) * 4;
   const float rate = t->c.rate * (step < t->c.warmup ? (float)step / (float)t->c.warmup : 1);
   int32_t counters[2 * MAX_LAYERS][4] = {{0}};
   for (int i = 0; i < 2 * t->c.layers; i++) counters[i][2] = step, counters[i][3] = i;
-  check(tsr_buffer_write(t->tokens, 0, tokens, bytes));
-  check(tsr_buffer_write(t->targets, 0, targets, bytes));
-  check(tsr_buffer_write(t->counters, 0, counters, (size_t)t->c.layers * 2 * sizeof *counters));
-  check(tsr_buffer_write(t->rate, 0, &rate, sizeof rate));
-  check(tsr_buffer_write(t->step, 0, &(int32_t){step}, sizeof(int32_t)));
+  tensor_write(&t->tokens, tokens);
+  tensor_write(&t->targets, targets);
+  tensor_write(&t->counters, counters);
+  tensor_write(&t->rate, &rate);
+  tensor_write(&t->step, &(int32_t){step});
   run_gradients(t);
   run_update(t);
-  return (outcome){one(t->loss), one(t->norm), rate, one(t->scale[t->now])};
+  return (outcome){one(&t->loss), one(&t->norm), rate, one(&t->scale[t->now])};
 }
 
 int64_t trainer_n_parameters(const trainer *t) {
@@ -233,8 +271,11 @@ int64_t trainer_n_parameters(const trainer *t) {
   return n;
 }
 
-int trainer_n_kernels(const trainer *t) {
-  return tsr_program_n_kernels(t->gradients) + tsr_program_n_kernels(t->update);
+void trainer_describe(const trainer *t, char *text, size_t cap) {
+  if (t->at->mesh)
+    snprintf(text, cap, "%lld ranks, %d collectives", (long long)place_ranks(t->at),
+             tsr_dist_program_n_collectives(t->gradients.spread) + tsr_dist_program_n_collectives(t->update.spread));
+  else snprintf(text, cap, "%d kernels", tsr_program_n_kernels(t->gradients.one) + tsr_program_n_kernels(t->update.one));
 }
 
 size_t trainer_state_bytes(const trainer *t) {
@@ -243,32 +284,30 @@ size_t trainer_state_bytes(const trainer *t) {
 
 void trainer_get_state(const trainer *t, float *out) {
   for (int k = 0; k < STATES; k++)
-    for (int i = 0; i < t->m.n; out += t->m.p[i++].n)
-      check(tsr_buffer_read(t->state[t->now][k][i], 0, out, (size_t)t->m.p[i].n * sizeof *out));
-  check(tsr_buffer_read(t->scale[t->now], 0, out, sizeof *out));
-  check(tsr_buffer_read(t->held[t->now], 0, out + 1, sizeof *out));
+    for (int i = 0; i < t->m.n; out += t->m.p[i++].n) tensor_read(&t->state[t->now][k][i], out);
+  tensor_read(&t->scale[t->now], out);
+  tensor_read(&t->held[t->now], out + 1);
 }
 
 void trainer_set_state(trainer *t, const float *state) {
   for (int k = 0; k < STATES; k++)
-    for (int i = 0; i < t->m.n; state += t->m.p[i++].n)
-      check(tsr_buffer_write(t->state[t->now][k][i], 0, state, (size_t)t->m.p[i].n * sizeof *state));
-  check(tsr_buffer_write(t->scale[t->now], 0, state, sizeof *state));
-  check(tsr_buffer_write(t->held[t->now], 0, state + 1, sizeof *state));
+    for (int i = 0; i < t->m.n; state += t->m.p[i++].n) tensor_write(&t->state[t->now][k][i], state);
+  tensor_write(&t->scale[t->now], state);
+  tensor_write(&t->held[t->now], state + 1);
 }
 
 void trainer_destroy(trainer **tp) {
   trainer *t = *tp;
   if (!t) return;
-  tsr_buffer **single[] = {&t->tokens, &t->targets, &t->key, &t->counters, &t->rate, &t->step,
-                           &t->scaled, &t->loss, &t->norm, &t->scale[0], &t->scale[1], &t->held[0], &t->held[1]};
-  for (size_t i = 0; i < sizeof single / sizeof *single; i++) tsr_buffer_destroy(single[i]);
+  tensor *const single[] = {&t->tokens, &t->targets, &t->key, &t->counters, &t->rate, &t->step, &t->scaled,
+                            &t->loss, &t->norm, &t->scale[0], &t->scale[1], &t->held[0], &t->held[1]};
+  for (size_t i = 0; i < sizeof single / sizeof *single; i++) tensor_free(single[i]);
   for (int i = 0; i < t->m.n; i++) {
-    tsr_buffer_destroy(&t->grad[i]);
-    for (int k = 0; k < 2 * STATES; k++) tsr_buffer_destroy(&t->state[k / STATES][k % STATES][i]);
+    tensor_free(&t->grad[i]);
+    for (int k = 0; k < 2 * STATES; k++) tensor_free(&t->state[k / STATES][k % STATES][i]);
   }
-  tsr_program_destroy(&t->gradients);
-  tsr_program_destroy(&t->update);
+  program_free(&t->gradients);
+  program_free(&t->update);
   tsr_graph_destroy(&t->m.loss);
   free(t);
   *tp = NULL;

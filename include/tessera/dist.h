@@ -94,6 +94,8 @@ TSR_API TSR_MUST_USE tsr_status tsr_dist_tensor_print(const tsr_dist_tensor *t, 
  * its inputs. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_shard(tsr_graph *g, tsr_value v, const tsr_mesh *mesh,
                                                 const tsr_shardspec *spec);
+/* The value lies as this tensor does, which has its shape: what one program puts out, another takes. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_shard_as(tsr_graph *g, tsr_value v, const tsr_dist_tensor *t);
 
 typedef struct tsr_dist_options {
   tsr_compile_options compile; /* of each rank's parts */

@@ -16,6 +16,7 @@ static void must(tsr_status st) {
 }
 
 void rig_open(dist_rig *r) {
+  *r = (dist_rig){0};
   must(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &r->ctx));
   for (int i = 0; i < 4; i++) must(tsr_device_open(r->ctx, "cpu:0", &r->cpu[i]));
 }
