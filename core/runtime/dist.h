@@ -93,7 +93,9 @@ struct tsr_dist_program {
 tsr_status rt_mesh_check_team(const tsr_mesh *m, const tsr_team *team);
 /* Collective: part `bytes` of rank `root`, which has it in `part`, on all ranks. */
 tsr_status rt_mesh_broadcast(const tsr_mesh *m, int64_t root, void *part, size_t bytes);
-/* Collective: mine, or what another rank's process couldn't compile, or that they have compiled different programs. */
+/* Collective: mine, or that another rank's process couldn't do `what`. */
+tsr_status rt_mesh_agree(const tsr_mesh *m, const char *fn, const char *what, tsr_status mine);
+/* Collective: mine, or that another rank's process couldn't compile, or that they have compiled different programs. */
 tsr_status rt_dist_agree(const tsr_dist_program *p, tsr_status mine);
 /* Collective: the group of this process. */
 tsr_status rt_dist_team_open(const tsr_mesh *m, dist_team *t);

@@ -50,21 +50,18 @@ static tsr_status hash_program(const tsr_dist_program *p, uint64_t *out) {
   return st;
 }
 
-tsr_status rt_dist_agree(const tsr_dist_program *p, tsr_status mine) {
-  const tsr_mesh *m = p->mesh;
-  const st_where where = RT_WHERE("dist_program_compile", NULL);
-  if (!m->team) return mine;
+/* own: what this rank has made, 0 nothing. All of the others' are to be the same. */
+static tsr_status agree(const tsr_mesh *m, const char *fn, const char *what, uint64_t own, tsr_status mine) {
+  const st_where where = RT_WHERE(fn, NULL);
   const size_t n = (size_t)m->m.ranks;
-  uint64_t own = 0, *all = al_zalloc(&m->ctx->al, n * sizeof *all);
+  uint64_t *all = al_zalloc(&m->ctx->al, n * sizeof *all);
   if (!all) return tsr_status_free(mine), st_oom();
-  if (!mine) mine = hash_program(p, &own);
   tsr_status st = tsr_team_run(
       m->team, (int)m->first,
       &(tsr_coll){.op = TSR_COLL_ALL_GATHER, .dtype = TSR_I64, .count = (int64_t)n, .in = &own, .out = all});
   for (size_t r = 0; r < n && !st && !mine; r++) {
     if (!all[r])
-      st = st_make(&m->ctx->al, TSR_COLLECTIVE_MISMATCH, where, "rank %zu couldn't compile it: its process says why",
-                   r);
+      st = st_make(&m->ctx->al, TSR_COLLECTIVE_MISMATCH, where, "rank %zu couldn't %s: its process says why", r, what);
     else if (all[r] != all[0])
       st = st_make(&m->ctx->al, TSR_COLLECTIVE_MISMATCH, where,
                    "rank %zu has another program than rank 0: graph, shards or options differ", r);
@@ -73,6 +70,17 @@ tsr_status rt_dist_agree(const tsr_dist_program *p, tsr_status mine) {
   if (!mine) return st;
   tsr_status_free(st);
   return mine;
+}
+
+tsr_status rt_mesh_agree(const tsr_mesh *m, const char *fn, const char *what, tsr_status mine) {
+  return m->team ? agree(m, fn, what, !mine, mine) : mine;
+}
+
+tsr_status rt_dist_agree(const tsr_dist_program *p, tsr_status mine) {
+  uint64_t own = 0;
+  if (!p->mesh->team) return mine;
+  if (!mine) mine = hash_program(p, &own);
+  return agree(p->mesh, "dist_program_compile", "compile it", own, mine);
 }
 
 tsr_status rt_dist_team_open(const tsr_mesh *m, dist_team *t) {

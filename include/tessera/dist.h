@@ -87,6 +87,16 @@ TSR_API TSR_MUST_USE tsr_status tsr_dist_tensor_gather(tsr_dist_tensor *t, void 
 /* "dp,*" as in IR text, on one line; free with tsr_text_free. */
 TSR_API TSR_MUST_USE tsr_status tsr_dist_tensor_print(const tsr_dist_tensor *t, char **text);
 
+/* Tensors of one mesh in a folder, by names of at most 63 characters: each rank writes a file with the parts that are
+ * its own, and of parts that several have the first one writes. A process that is killed meanwhile leaves what was saved
+ * before. Loading takes tensors of the same names, shapes and types on any mesh, of as many ranks as there are: each
+ * reads what its parts need (TSR_NOT_FOUND: they aren't all there). Between processes both are collective, over a folder
+ * that all of them see: where one fails, all return. */
+TSR_API TSR_MUST_USE tsr_status tsr_dist_save(const char *folder, const char *const *names,
+                                              tsr_dist_tensor *const *tensors, int n);
+TSR_API TSR_MUST_USE tsr_status tsr_dist_load(const char *folder, const char *const *names,
+                                              tsr_dist_tensor *const *tensors, int n);
+
 /* ---- graphs with shards ---------------------------------------------------------------------------------------- */
 
 /* The value lies so on the mesh: an input as it is given, another value as the program is to have it. In IR text:

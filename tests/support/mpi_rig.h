@@ -18,6 +18,7 @@ int mpi_start(const mpi_start_desc *d, char *said, size_t cap);
 
 /* In a rank: the folder, then "KIND TEXT". */
 void mpi_note_in(const char *folder);
+const char *mpi_folder(void);
 void mpi_note(int rank, const char *kind, const char *text);
 /* Lines of `text` that begin and hold so. */
 int mpi_lines(const char *text, const char *begins, const char *holds);

@@ -93,6 +93,30 @@ static void results(rank *k) {
   mpi_note(k->me, "same", text);
 }
 
+/* Saved by all processes, loaded by each on three ranks of its own; then by all, of whom one asks for another name. */
+static bool saved(rank *k, tsr_dist_tensor *t, const float *whole) {
+  static const char *const name[] = {"t"}, *const other[] = {"u"}, *const axes[] = {"dp"}, *const rows[] = {"row"};
+  const tsr_shardspec spec = {.partition = rows, .mesh_axes = axes, .n = 1};
+  char path[700];
+  float back[24] = {0};
+  tsr_team *team = k->rig.team;
+  tsr_dist_tensor *u = NULL;
+  snprintf(path, sizeof path, "%s/saved", mpi_folder());
+  tsr_status st = tsr_dist_save(path, name, &t, 1);
+  k->rig.team = NULL;
+  tsr_mesh *m = rig_mesh(&k->rig, "dp=3", 1);
+  k->rig.team = team;
+  if (!st) st = tsr_dist_tensor_create(m, TSR_F32, (tsr_shape){2, {12, 2}}, &spec, TSR_UNEVEN_PAD, &u);
+  if (!st) st = tsr_dist_load(path, name, &u, 1);
+  if (!st) st = tsr_dist_tensor_gather(u, back);
+  tsr_dist_tensor_destroy(&u);
+  tsr_mesh_destroy(&m);
+  if (st || memcmp(whole, back, sizeof back)) return wrong(k, "saved", st);
+  st = tsr_dist_load(path, k->me == 1 ? other : name, &t, 1);
+  const bool ok = st && strstr(tsr_status_message(st), k->me == 1 ? "\"u\" are not there" : "rank 1 couldn't load");
+  return ok ? tsr_status_free(st), true : wrong(k, "another name", st);
+}
+
 /* What a process has, and what it hasn't. */
 static void parts(rank *k) {
   const char *const axes[] = {"dp"}, *const rows[] = {"row"};
@@ -112,6 +136,7 @@ static void parts(rank *k) {
   bool ok = !memcmp(whole, back, sizeof whole) && tsr_dist_tensor_allocated(t) == rows_here * 8;
   ok &= tsr_mesh_rank(m) == k->me && strstr(text, "another process") && strstr(text, "cpu:0");
   ok &= rig_says(tsr_dist_tensor_local(t, (k->me + 1) % k->n, &b), "part is in another process");
+  ok = ok && saved(k, t, whole);
   mpi_note(k->me, ok ? "parts" : "wrong", text);
   tsr_text_free(k->rig.ctx, &text);
   tsr_dist_tensor_destroy(&t);
