@@ -79,6 +79,17 @@ void tensor_free(tensor *t);
 void tensor_write(const tensor *t, const void *from);
 void tensor_read(const tensor *t, void *to);
 
+/* A tensor of a checkpoint. */
+typedef struct entry {
+  char name[40];
+  tsr_dtype dtype;
+  tsr_shape shape;
+  const tensor *t;
+} entry;
+/* In a folder, each rank its part; they are read on any mesh, and on one device. */
+void entries_save(const char *folder, const entry *e, int n);
+void entries_load(const place *p, const char *folder, const entry *e, int n);
+
 typedef struct program {
   tsr_program *one;
   tsr_dist_program *spread;
@@ -104,6 +115,10 @@ outcome trainer_step(trainer *t, int step, const int32_t *tokens, const int32_t 
 size_t trainer_state_bytes(const trainer *t);
 void trainer_get_state(const trainer *t, float *out);
 void trainer_set_state(trainer *t, const float *state);
+/* The same in parts, with the number of the step: on a mesh. Loaded also on one device. */
+void trainer_save(const trainer *t, const char *folder, int32_t step);
+int32_t trainer_load(trainer *t, const char *folder);
+bool trainer_has_mesh(const trainer *t);
 int64_t trainer_n_parameters(const trainer *t);
 /* "14 kernels", or "9 collectives" of a mesh. */
 void trainer_describe(const trainer *t, char *text, size_t cap);
@@ -128,9 +143,10 @@ typedef struct history {
   outcome *rows;
   int n;
 } history;
-/* The file is the old one or the new one, whatever happens meanwhile. Of several processes one writes. */
+/* The file is the old one or the new one, whatever happens meanwhile. A mesh's state is in a folder beside it, PATH.parts,
+ * in parts; `writes`: of several processes the one that writes the file. */
 void checkpoint_write(const char *path, const config *c, const history *h, const trainer *t, bool writes);
-/* False where there is no such file. A file of another configuration ends the program. */
+/* False where there is no such file. A file of another configuration ends the program; of another mesh it is read. */
 bool checkpoint_read(const char *path, const config *c, history *h, trainer *t);
 
 /* ---- report.c ---------------------------------------------------------------------------------------------------- */

@@ -72,6 +72,37 @@ void tensor_read(const tensor *t, void *to) {
   check(t->spread ? tsr_dist_tensor_gather(t->spread, to) : tsr_buffer_read(t->buffer, 0, to, t->bytes));
 }
 
+enum { MOST_ENTRIES = 3 * MAX_PARAMETERS + 3 };
+
+void entries_save(const char *folder, const entry *e, int n) {
+  const char *names[MOST_ENTRIES];
+  tsr_dist_tensor *t[MOST_ENTRIES];
+  for (int i = 0; i < n; i++) names[i] = e[i].name, t[i] = e[i].t->spread;
+  check(tsr_dist_save(folder, names, t, n));
+}
+
+/* One device reads them as a mesh of one rank. */
+void entries_load(const place *p, const char *folder, const entry *e, int n) {
+  const char *names[MOST_ENTRIES];
+  tsr_dist_tensor *t[MOST_ENTRIES];
+  place one = *p;
+  if (!p->mesh) one.mesh = mesh_of(p, "dp=1");
+  for (int i = 0; i < n; i++) {
+    names[i] = e[i].name, t[i] = e[i].t->spread;
+    if (!p->mesh) check(tsr_dist_tensor_create(one.mesh, e[i].dtype, e[i].shape, NULL, TSR_UNEVEN_PAD, &t[i]));
+  }
+  check(tsr_dist_load(folder, names, t, n));
+  for (int i = 0; i < n && !p->mesh; i++) {
+    void *data = malloc(e[i].t->bytes);
+    if (!data) fail("out of memory");
+    check(tsr_dist_tensor_gather(t[i], data));
+    tensor_write(e[i].t, data);
+    free(data);
+    tsr_dist_tensor_destroy(&t[i]);
+  }
+  if (!p->mesh) tsr_mesh_destroy(&one.mesh);
+}
+
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
 program program_compile(const place *p, const tsr_graph *g, const tsr_compile_options *o) {

@@ -296,6 +296,40 @@ void trainer_set_state(trainer *t, const float *state) {
   tensor_write(&t->held[t->now], state + 1);
 }
 
+/* Parameters, moments, the scale and how long it has held; the step's number is where the update takes it from. */
+static int list_state(const trainer *t, entry *e) {
+  static const char *const prefixes[STATES] = {"", "m.", "v."};
+  const tensor *const last[] = {&t->scale[t->now], &t->held[t->now], &t->step};
+  static const char *const names[] = {"loss.scale", "loss.held", "step"};
+  int n = 0;
+  for (int k = 0; k < STATES; k++)
+    for (int i = 0; i < t->m.n; i++, n++) {
+      e[n] = (entry){.dtype = TSR_F32, .shape = t->m.p[i].shape, .t = &t->state[t->now][k][i]};
+      snprintf(e[n].name, sizeof e[n].name, "%s%s", prefixes[k], t->m.p[i].name);
+    }
+  for (int i = 0; i < 3; i++, n++) {
+    e[n] = (entry){.dtype = i ? TSR_I32 : TSR_F32, .t = last[i]};
+    snprintf(e[n].name, sizeof e[n].name, "%s", names[i]);
+  }
+  return n;
+}
+
+void trainer_save(const trainer *t, const char *folder, int32_t step) {
+  entry e[STATES * MAX_PARAMETERS + 3];
+  tensor_write(&t->step, &step);
+  entries_save(folder, e, list_state(t, e));
+}
+
+int32_t trainer_load(trainer *t, const char *folder) {
+  entry e[STATES * MAX_PARAMETERS + 3];
+  int32_t step;
+  entries_load(t->at, folder, e, list_state(t, e));
+  tensor_read(&t->step, &step);
+  return step;
+}
+
+bool trainer_has_mesh(const trainer *t) { return t->at->mesh != NULL; }
+
 void trainer_destroy(trainer **tp) {
   trainer *t = *tp;
   if (!t) return;
