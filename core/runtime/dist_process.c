@@ -17,9 +17,9 @@ tsr_status rt_mesh_check_team(const tsr_mesh *m, const tsr_team *team) {
   strb b;
   strb_init(&b, &m->ctx->al);
   dist_mesh_print(&b, &m->m);
-  tsr_status st = RT_BAD(m->ctx, fn, "mpirun -n starts as many as the mesh has ranks",
-                         "the mesh %s has %lld ranks, the team %d", b.failed ? "" : strb_text(&b),
-                         (long long)m->m.ranks, tsr_team_size(team));
+  tsr_status st =
+      RT_BAD(m->ctx, fn, "mpirun -n starts as many as the mesh has ranks", "the mesh %s has %lld ranks, the team %d",
+             b.failed ? "" : strb_text(&b), (long long)m->m.ranks, tsr_team_size(team));
   strb_clear(&b);
   return st;
 }

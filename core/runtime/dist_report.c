@@ -198,6 +198,20 @@ tsr_status tsr_graph_shard(tsr_graph *g, tsr_value v, const tsr_mesh *mesh, cons
   return put_shard(g, x, &mesh->m, &s);
 }
 
+tsr_status tsr_graph_shard_output(tsr_graph *g, int i, const tsr_mesh *mesh, const tsr_shardspec *spec) {
+  const char *const fn = "graph_shard_output";
+  RT_NEED(fn, "g", g);
+  RT_NEED(fn, "mesh", mesh);
+  RT_NEED(fn, "spec", spec);
+  const int n = tsr_graph_n_outputs(g);
+  if (i < 0 || i >= n) return RT_BAD(g->ctx, fn, NULL, "output %d of %d", i, n);
+  ir_value *x = g->func->regions[0]->last->operands[i];
+  dist_spec s;
+  if (!x->def) return RT_BAD(g->ctx, fn, "tsr_graph_shard says how inputs lie", "output %d is an input", i);
+  TSR_TRY(rt_shardspec(mesh, x->type->rank, spec, true, &s));
+  return put_shard(g, x, &mesh->m, &s);
+}
+
 tsr_status tsr_graph_shard_as(tsr_graph *g, tsr_value v, const tsr_dist_tensor *t) {
   const char *const fn = "graph_shard_as";
   RT_NEED(fn, "g", g);

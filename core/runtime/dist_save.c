@@ -105,8 +105,8 @@ static tsr_status write_index(const char *folder, const save_index *x) {
   snprintf(beside, sizeof beside, "%s/index.new", folder);
   FILE *f = fopen(beside, "w");
   if (!f) return save_failed(beside, strerror(errno));
-  bool ok = fprintf(f, "tessera parts 1 generation %lld files %lld\n", (long long)x->generation,
-                    (long long)x->files) > 0;
+  bool ok =
+      fprintf(f, "tessera parts 1 generation %lld files %lld\n", (long long)x->generation, (long long)x->files) > 0;
   ok = ok && !fflush(f) && !fsync(fileno(f));
   if (fclose(f) || !ok || rename(beside, path)) return save_failed(path, strerror(errno));
   return NULL;
@@ -117,7 +117,8 @@ static tsr_status write_index(const char *folder, const save_index *x) {
 static tsr_status check(const char *fn, const char *folder, const save_tensors *s) {
   RT_NEED(fn, "folder", folder);
   if (strlen(folder) > SAVE_PATH - 64 || s->n < 1)
-    return st_make(NULL, TSR_INVALID_ARGUMENT, RT_WHERE(fn, NULL), s->n < 1 ? "no tensors" : "the folder's name is long");
+    return st_make(NULL, TSR_INVALID_ARGUMENT, RT_WHERE(fn, NULL),
+                   s->n < 1 ? "no tensors" : "the folder's name is long");
   TSR_TRY(rt_check_array(fn, "names", s->names, s->n));
   TSR_TRY(rt_check_array(fn, "tensors", s->tensors, s->n));
   for (int i = 0; i < s->n; i++) {

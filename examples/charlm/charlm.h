@@ -22,7 +22,7 @@ void fail(const char *fmt, ...);
 /* What a run is determined by; a checkpoint has it too. */
 typedef struct config {
   int32_t batch, length, width, heads, layers; /* a batch of `length` bytes each; layers of `heads` heads */
-  int32_t seed, warmup, mode;
+  int32_t seed, warmup, mode, microbatches; /* that a batch is cut into */
   float rate, dropout, clip, scale; /* scale: of the loss at first; 0: it isn't scaled */
 } config;
 
@@ -40,33 +40,59 @@ typedef struct parameter {
   float spread; /* of the first values */
   bool ones;
   const char *cut; /* tensor parallel: the part of tsr_shardspec that axis tp cuts; NULL: none */
+  int number;      /* among those of all stages */
+  int layer;       /* -1: of none */
 } parameter;
+
+/* A stage of a pipeline has some of the layers, the first one the embedding, the last one the head; without a pipeline
+ * there is one stage. */
+typedef struct stage { int number, of; } stage;
+static inline bool stage_is_first(stage s) { return s.number == 0; }
+static inline bool stage_is_last(stage s) { return s.number + 1 == s.of; }
 
 typedef struct model {
   parameter p[MAX_PARAMETERS];
   int n;
-  tsr_value values[MAX_PARAMETERS]; /* inputs of `loss`, in order behind the others */
-  tsr_graph *loss;                  /* inputs: tokens i32 [batch, length], targets i32 [batch * length], key i32 [2],
-                                       counters i32 [4 a dropout], scale f32, parameters; outputs: the loss times the
-                                       scale, the loss */
+  /* Inputs of both graphs: x, of the first stage tokens i32 [batch, length], else activations f32 [batch, length, width];
+   * y, of the last stage targets i32 [batch * length], else the gradient of its activations; key i32 [2], counters i32
+   * [4 a dropout], scale f32, parameters. */
+  tsr_value values[MAX_PARAMETERS + 1]; /* the parameters, and x: the same in both */
+  tsr_graph *loss;    /* what is differentiated: the loss times the scale, and the loss; else activations times y, summed */
+  tsr_graph *forward; /* activations; NULL: the last stage has none */
 } model;
-enum { INPUT_TOKENS, INPUT_TARGETS, INPUT_KEY, INPUT_COUNTERS, INPUT_SCALE, INPUT_PARAMETERS };
+enum { INPUT_X, INPUT_Y, INPUT_KEY, INPUT_COUNTERS, INPUT_SCALE, INPUT_PARAMETERS };
 
-void model_build(tsr_context *ctx, const config *c, model *out);
+/* Of one microbatch. */
+void model_build(tsr_context *ctx, const config *c, stage s, model *out);
+int model_n_parameters(const config *c); /* of all stages */
 
 /* ---- place.c ----------------------------------------------------------------------------------------------------- */
+
+/* What the command line says of it. */
+typedef struct placement {
+  const char *device, *mesh, *transport; /* mesh: "tp=2,dp=2,pp=2" or NULL; transport: "mpi", NULL: ranks are threads */
+  tsr_team *stages; /* of threads: the one team of all stages; NULL: no pipeline, or of processes */
+  stage s;          /* of threads: the caller's */
+} placement;
+/* The size of axis pp, 1 without one. */
+int placement_stages(const placement *p);
 
 typedef struct place {
   tsr_context *ctx;
   tsr_device *dev;
-  tsr_mesh *mesh; /* NULL: the device alone */
-  tsr_team *team; /* of its ranks, where these are processes */
-  bool speaks;    /* of several processes one does */
+  tsr_mesh *mesh;          /* the stage's, its axes tp and dp; NULL: the device alone */
+  tsr_team *all, *of_mesh; /* processes: all, those of the stage */
+  tsr_team *pipe;          /* this place in each stage; NULL: there is one */
+  stage s;
+  bool speaks; /* of several processes or stages one does */
 } place;
-/* mesh: "tp=2,dp=2" or NULL; transport: "mpi", or NULL for ranks that are threads. */
-place place_open(const char *device, const char *mesh, const char *transport);
+place place_open(const placement *p);
 void place_close(place *p);
-int64_t place_ranks(const place *p);
+int64_t place_ranks(const place *p); /* of all stages */
+/* All processes and stages have come here. */
+void place_meet(const place *p);
+/* v[n] becomes the sum of all stages' v: each has zeros where others have values. */
+void place_collect(const place *p, float *v, int n);
 
 /* A tensor, whole as the host sees it; on a mesh all processes read it together. */
 typedef struct tensor {
@@ -86,7 +112,7 @@ typedef struct entry {
   tsr_shape shape;
   const tensor *t;
 } entry;
-/* In a folder, each rank its part; they are read on any mesh, and on one device. */
+/* In a folder, each rank of the mesh its part; they are read on any mesh, and on one device. */
 void entries_save(const char *folder, const entry *e, int n);
 void entries_load(const place *p, const char *folder, const entry *e, int n);
 
@@ -106,20 +132,20 @@ void program_run(const program *p, const tensor *in, int n_in, const tensor *out
 typedef struct trainer trainer;
 /* Compiles for the device; the parameters are those of step 0. memory: bytes of the gradients' temporaries, 0: any
  * number. */
-trainer *trainer_create(const place *at, const config *c, int64_t memory);
+trainer *trainer_create(const place *at, const config *c, int64_t memory, const char *schedule);
 void trainer_destroy(trainer **t);
 typedef struct outcome { float loss, norm, rate, scale; } outcome; /* norm: of the gradients, without the scale */
 /* Step number `step`, from 1 on. */
 outcome trainer_step(trainer *t, int step, const int32_t *tokens, const int32_t *targets);
-/* Parameters, both moments, the scale and how long it has held: as bytes of the host. */
+/* Of one stage and device. Parameters, both moments, the scale and how long it has held: as bytes of the host. */
 size_t trainer_state_bytes(const trainer *t);
 void trainer_get_state(const trainer *t, float *out);
 void trainer_set_state(trainer *t, const float *state);
-/* The same in parts, with the number of the step: on a mesh. Loaded also on one device. */
-void trainer_save(const trainer *t, const char *folder, int32_t step);
-int32_t trainer_load(trainer *t, const char *folder);
-bool trainer_has_mesh(const trainer *t);
-int64_t trainer_n_parameters(const trainer *t);
+/* The same in parts: on a mesh. A folder for each layer, so that other stages find theirs; loaded also on one device. */
+void trainer_save(const trainer *t, const char *folder);
+void trainer_load(trainer *t, const char *folder);
+const place *trainer_place(const trainer *t);
+int64_t trainer_n_parameters(const trainer *t); /* of the stage */
 /* "14 kernels", or "9 collectives" of a mesh. */
 void trainer_describe(const trainer *t, char *text, size_t cap);
 
@@ -143,9 +169,9 @@ typedef struct history {
   outcome *rows;
   int n;
 } history;
-/* The file is the old one or the new one, whatever happens meanwhile. A mesh's state is in a folder beside it, PATH.parts,
- * in parts; `writes`: of several processes the one that writes the file. */
-void checkpoint_write(const char *path, const config *c, const history *h, const trainer *t, bool writes);
+/* The file is the old one or the new one, whatever happens meanwhile. A mesh's state is in parts in a folder beside it,
+ * PATH.STEP. */
+void checkpoint_write(const char *path, const config *c, const history *h, const trainer *t);
 /* False where there is no such file. A file of another configuration ends the program; of another mesh it is read. */
 bool checkpoint_read(const char *path, const config *c, history *h, trainer *t);
 

@@ -1,5 +1,7 @@
 /* examples/charlm/place.c - where a run computes: on one device, or on the ranks of a mesh, which are threads of this
- * process or, under mpirun, processes. Programs and tensors of both are used alike. */
+ * process or, under mpirun, processes. Programs and tensors of both are used alike. A pipeline has a mesh for each of
+ * its stages. */
+#define _DEFAULT_SOURCE
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,49 +9,87 @@
 
 enum { MOST_AXES = 8 };
 
-/* "tp=2,dp=2"; the library checks what is in it. */
-static tsr_mesh *mesh_of(const place *p, const char *text) {
-  char names[256];
-  const char *axes[MOST_AXES];
-  int64_t sizes[MOST_AXES];
-  int n = 0;
-  tsr_mesh *m;
-  if (snprintf(names, sizeof names, "%s", text) >= (int)sizeof names) fail("--mesh is too long");
-  for (char *at = strtok(names, ","); at; at = strtok(NULL, ","), n++) {
-    char *size = strchr(at, '=');
-    if (!size || n == MOST_AXES) fail("--mesh %s: axes with their sizes, as in tp=2,dp=2", text);
+/* The axes by name; pp, the stages, is apart. */
+typedef struct axes {
+  char text[256];
+  const char *names[MOST_AXES];
+  int64_t sizes[MOST_AXES], per_stage;
+  int n, stages;
+} axes;
+
+/* "tp=2,dp=2,pp=2"; what is in it else is the library's to check. */
+static void read_axes(const char *text, axes *a) {
+  *a = (axes){.per_stage = 1, .stages = 1};
+  if (snprintf(a->text, sizeof a->text, "%s", text ? text : "") >= (int)sizeof a->text) fail("--mesh is too long");
+  for (char *at = a->text, *name; (name = strsep(&at, ",")) && *name;) {
+    char *size = strchr(name, '='), *end;
+    if (!size || a->n == MOST_AXES - 1) fail("--mesh %s: axes with their sizes, as in tp=2,dp=2", text);
     *size++ = 0;
-    axes[n] = at, sizes[n] = strtoll(size, NULL, 10);
-    if (strcmp(at, "tp") && strcmp(at, "dp")) fail("--mesh %s: the axes are tp and dp", text);
-    if (sizes[n] < 1) fail("--mesh %s: the size of %s is a number from 1", text, at);
+    const long n = strtol(size, &end, 10);
+    if (*end || n < 1 || n > 256) fail("--mesh %s: the size of %s is a number from 1 to 256", text, name);
+    if (a->stages > 1) fail("--mesh %s: pp, the outermost, comes last", text);
+    if (!strcmp(name, "pp")) a->stages = (int)n;
+    else if (strcmp(name, "tp") && strcmp(name, "dp")) fail("--mesh %s: the axes are tp, dp and pp", text);
+    else a->names[a->n] = name, a->sizes[a->n++] = n, a->per_stage *= n;
   }
-  check(tsr_mesh_create(
-      p->ctx,
-      &(tsr_mesh_desc){
-          .axes = axes, .sizes = sizes, .n_axes = n, .devices = &p->dev, .n_devices = 1, .team = p->team},
-      &m));
-  return m;
+  if (!a->n) a->names[0] = "dp", a->sizes[a->n++] = 1;
 }
 
-place place_open(const char *device, const char *mesh, const char *transport) {
-  place p = {.speaks = true};
-  if (transport && !mesh) fail("--transport is for a --mesh");
+int placement_stages(const placement *p) {
+  axes a;
+  read_axes(p->mesh, &a);
+  return a.stages;
+}
+
+/* Rank r of all is rank r % per_stage of stage r / per_stage. */
+static void join(place *p, const placement *x, const axes *a) {
+  int at;
+  check(tsr_team_create(&(tsr_team_desc){.transport = x->transport}, &p->all));
+  const int rank = tsr_team_rank(p->all), each = (int)a->per_stage;
+  if (rank < 0 || tsr_team_size(p->all) != each * a->stages)
+    fail("--mesh %s has %d ranks, there are %d processes", x->mesh, each * a->stages, tsr_team_size(p->all));
+  p->s = (stage){rank / each, a->stages};
+  p->speaks = rank == 0;
+  check(tsr_team_split(p->all, rank, p->s.number, rank, &p->of_mesh, &at));
+  if (a->stages > 1) check(tsr_team_split(p->all, rank, rank % each, rank, &p->pipe, &at));
+}
+
+place place_open(const placement *x) {
+  place p = {.s = {x->s.number, x->s.of ? x->s.of : 1}, .speaks = !x->s.number};
+  axes a;
+  read_axes(x->mesh, &a);
+  if (x->transport && !x->mesh) fail("--transport is for a --mesh");
   check(tsr_context_create(NULL, &p.ctx));
-  check(tsr_device_open(p.ctx, device, &p.dev));
-  if (transport) check(tsr_team_create(&(tsr_team_desc){.transport = transport}, &p.team));
-  if (p.team) p.speaks = tsr_team_rank(p.team) == 0;
-  if (mesh) p.mesh = mesh_of(&p, mesh);
+  check(tsr_device_open(p.ctx, x->device, &p.dev));
+  if (x->transport) join(&p, x, &a);
+  else p.pipe = x->stages;
+  const tsr_mesh_desc d = {
+      .axes = a.names, .sizes = a.sizes, .n_axes = a.n, .devices = &p.dev, .n_devices = 1, .team = p.of_mesh};
+  if (x->mesh) check(tsr_mesh_create(p.ctx, &d, &p.mesh));
   return p;
 }
 
 void place_close(place *p) {
   tsr_mesh_destroy(&p->mesh);
-  tsr_team_destroy(&p->team);
+  if (p->all) tsr_team_destroy(&p->pipe); /* of threads it is whose who made it */
+  tsr_team_destroy(&p->of_mesh);
+  tsr_team_destroy(&p->all);
   tsr_device_close(&p->dev);
   tsr_context_destroy(&p->ctx);
 }
 
-int64_t place_ranks(const place *p) { return p->mesh ? tsr_mesh_ranks(p->mesh) : 1; }
+int64_t place_ranks(const place *p) { return p->mesh ? tsr_mesh_ranks(p->mesh) * p->s.of : 1; }
+
+void place_meet(const place *p) {
+  const tsr_coll c = {.op = TSR_COLL_BARRIER};
+  if (p->all) check(tsr_team_run(p->all, tsr_team_rank(p->all), &c));
+  else if (p->pipe) check(tsr_team_run(p->pipe, p->s.number, &c));
+}
+
+void place_collect(const place *p, float *v, int n) {
+  const tsr_coll c = {.op = TSR_COLL_ALL_REDUCE, .dtype = TSR_F32, .count = n, .in = v, .out = v};
+  if (p->pipe) check(tsr_team_run(p->pipe, p->s.number, &c));
+}
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- */
 
@@ -85,11 +125,12 @@ void entries_save(const char *folder, const entry *e, int n) {
 void entries_load(const place *p, const char *folder, const entry *e, int n) {
   const char *names[MOST_ENTRIES];
   tsr_dist_tensor *t[MOST_ENTRIES];
-  place one = *p;
-  if (!p->mesh) one.mesh = mesh_of(p, "dp=1");
+  tsr_mesh *one = NULL;
+  const tsr_mesh_desc d = {.axes = (const char *[]){"dp"}, .n_axes = 1, .devices = &p->dev, .n_devices = 1};
+  if (!p->mesh) check(tsr_mesh_create(p->ctx, &d, &one));
   for (int i = 0; i < n; i++) {
     names[i] = e[i].name, t[i] = e[i].t->spread;
-    if (!p->mesh) check(tsr_dist_tensor_create(one.mesh, e[i].dtype, e[i].shape, NULL, TSR_UNEVEN_PAD, &t[i]));
+    if (!p->mesh) check(tsr_dist_tensor_create(one, e[i].dtype, e[i].shape, NULL, TSR_UNEVEN_PAD, &t[i]));
   }
   check(tsr_dist_load(folder, names, t, n));
   for (int i = 0; i < n && !p->mesh; i++) {
@@ -100,7 +141,7 @@ void entries_load(const place *p, const char *folder, const entry *e, int n) {
     free(data);
     tsr_dist_tensor_destroy(&t[i]);
   }
-  if (!p->mesh) tsr_mesh_destroy(&one.mesh);
+  tsr_mesh_destroy(&one);
 }
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,10 @@
-/* examples/charlm/train.c - a step is two programs: the loss with its gradients, which the library derives, then the
- * gradients' clipping by their norm and AdamW for all parameters. State goes in and out of the second: there are two
- * sets of tensors, which change places at each step. On a mesh each rank has a part of the batch (axis dp) and of the
- * matrices (tp), and the library puts the collectives in; moments lie as the gradients come, in pieces over dp. */
+/* examples/charlm/train.c - a step is three programs: the loss with its gradients, which the library derives, the
+ * gradients' squares, and, with the norm of all, their clipping and AdamW. State goes in and out of the last: there are
+ * two sets of tensors, which change places at each step. A batch of several microbatches adds its gradients up in order,
+ * in a program of its own.
+ * On a mesh each rank has a part of the batch (axis dp) and of the matrices (tp), and the library puts the collectives
+ * in; moments lie as the gradients come, in pieces over dp. A stage of a pipeline (pp) has a part of the layers: it
+ * hands activations on, gets their gradient back, and then computes its layers once more with their gradients. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +17,24 @@ struct trainer {
   config c;
   model m;
   const place *at;
-  program gradients, update;
-  tensor tokens, targets, key, counters, rate, step, scaled, loss, norm;
+  program forward, gradients, add, squares, update;
+  tsr_pipeline *pipeline; /* NULL: one stage */
+  tensor x, y, key, counters, rate, step, scaled, loss, squares_of, all_squares, norm;
   tensor scale[2], held[2]; /* of the loss; steps since it changed */
   tensor state[2][STATES][MAX_PARAMETERS], grad[MAX_PARAMETERS];
-  int now; /* which set is current */
+  tensor zero[MAX_PARAMETERS], sum[2][MAX_PARAMETERS]; /* of several microbatches: what their gradients are added to */
+  int now;   /* which set is current */
+  int n_sum; /* microbatches that sum[n_sum % 2] has */
+  int number; /* of the step */
+  const int32_t *tokens, *targets;
+  float mean; /* of the microbatches' losses so far */
 };
+
+static bool in_parts(const trainer *t) { return t->c.microbatches > 1; }
+/* The whole batch's gradient. */
+static const tensor *gradient(const trainer *t, int i) {
+  return in_parts(t) ? &t->sum[t->c.microbatches % 2][i] : &t->grad[i];
+}
 
 static tsr_policy policy_of(const config *c) {
   return c->mode == MODE_DETERMINISTIC ? TSR_POLICY_DETERMINISTIC
@@ -70,9 +85,10 @@ enum { GROWTH = 200 };
 
 typedef struct scaling { tsr_value failed, scale, held; } scaling; /* failed: a bool; the others as they come out */
 
-static scaling next_scale(tsr_graph *g, const tsr_value *grad, int n, tsr_value scale, tsr_value held, float most) {
+/* total: of all squares, which isn't finite where an element isn't. */
+static scaling next_scale(tsr_graph *g, tsr_value total, tsr_value scale, tsr_value held, float most) {
   tsr_value bad[2], one = real(g, 1), zero = whole(g, 0);
-  check(tsr_graph_op_results(g, "check_numerics", grad, n, NULL, 0, bad, 2));
+  check(tsr_graph_op_results(g, "check_numerics", &total, 1, NULL, 0, bad, 2));
   const tsr_value count[2] = {OP("add", bad[0], bad[1]), zero}, longer = OP("add", held, whole(g, 1));
   scaling s = {.failed = op(g, "compare", 2, count, "ne")};
   const tsr_value full = op(g, "compare", 2, (tsr_value[]){longer, whole(g, GROWTH)}, "ge");
@@ -90,52 +106,110 @@ static void cut(const place *at, tsr_graph *g, tsr_value v, const char *part, co
   check(tsr_graph_shard(g, v, at->mesh, &s));
 }
 
-/* A graph's inputs are its values 1, 2, .. */
-static void shard_gradients(const trainer *t, tsr_graph *g) {
+/* parameters: their values in g; NULL: it is a derived graph, whose inputs are its values 1, 2, .. */
+static void shard_inputs(const trainer *t, tsr_graph *g, const tsr_value *parameters) {
   if (!t->at->mesh) return;
-  for (int i = 0; i < INPUT_PARAMETERS; i++)
-    cut(t->at, g, i + 1, i == INPUT_TOKENS || i == INPUT_TARGETS ? "0" : NULL, "dp");
-  for (int i = 0; i < t->m.n; i++) cut(t->at, g, INPUT_PARAMETERS + i + 1, t->m.p[i].cut, "tp");
+  for (int i = 0; i < INPUT_PARAMETERS; i++) cut(t->at, g, i + 1, i == INPUT_X || i == INPUT_Y ? "0" : NULL, "dp");
+  for (int i = 0; i < t->m.n; i++)
+    cut(t->at, g, parameters ? parameters[i] : (tsr_value)(INPUT_PARAMETERS + i + 1), t->m.p[i].cut, "tp");
+}
+
+/* What goes to another stage lies there as here. */
+static void shard_output(const trainer *t, tsr_graph *g, int i) {
+  const char *const part = "0", *const axis = "dp";
+  const tsr_shardspec s = {.partition = &part, .mesh_axes = &axis, .n = tsr_mesh_size(t->at->mesh, axis) != 0};
+  check(tsr_graph_shard_output(g, i, t->at->mesh, &s));
+}
+
+static void shard_as(const trainer *t, tsr_graph *g, tsr_value v, const tensor *like) {
+  if (t->at->mesh) check(tsr_graph_shard_as(g, v, like->spread));
 }
 
 /* Parameters as the first program takes them, moments as its gradients come. */
 static void shard_state(const trainer *t, tsr_graph *g, int k, int i, tsr_value v) {
-  if (t->at->mesh) check(tsr_graph_shard_as(g, v, (k ? t->grad[i] : t->state[0][0][i]).spread));
+  shard_as(t, g, v, k ? &t->grad[i] : &t->state[0][0][i]);
 }
 
-/* Inputs: gradients, parameters, moments, rate, step, scale, held. Outputs: parameters, moments, norm, scale, held.
- * Matrices alone decay. */
+static tsr_value scalar(const trainer *t, tsr_graph *g, const char *name, tsr_dtype type) {
+  tsr_value v = input(g, "", name, type, (tsr_shape){.rank = 0});
+  if (t->at->mesh) cut(t->at, g, v, NULL, "dp");
+  return v;
+}
+
+/* ---- the programs' graphs ---------------------------------------------------------------------------------------- */
+
+/* Sums and gradients to sums. */
+static tsr_graph *add_graph(const trainer *t) {
+  tsr_value sum[MAX_PARAMETERS], grad[MAX_PARAMETERS];
+  tsr_graph *g;
+  check(tsr_graph_create(t->at->ctx, "add", &g));
+  for (int i = 0; i < t->m.n; i++) shard_as(t, g, sum[i] = input(g, "s_", t->m.p[i].name, TSR_F32, t->m.p[i].shape), &t->grad[i]);
+  for (int i = 0; i < t->m.n; i++) shard_as(t, g, grad[i] = input(g, "g_", t->m.p[i].name, TSR_F32, t->m.p[i].shape), &t->grad[i]);
+  for (int i = 0; i < t->m.n; i++) {
+    sum[i] = OP("add", sum[i], OP("mul", grad[i], real(g, 1 / (float)t->c.microbatches)));
+    shard_as(t, g, sum[i], &t->grad[i]);
+    output(g, sum[i]);
+  }
+  return g;
+}
+
+/* The gradients as inputs, and without the scale of the loss. */
+static void take_gradients(const trainer *t, tsr_graph *g, tsr_value *grad) {
+  for (int i = 0; i < t->m.n; i++) {
+    grad[i] = input(g, "g_", t->m.p[i].name, TSR_F32, t->m.p[i].shape);
+    shard_as(t, g, grad[i], &t->grad[i]);
+  }
+}
+
+static void unscale(const trainer *t, tsr_graph *g, tsr_value *grad, tsr_value scale) {
+  const tsr_value share = t->c.scale > 0 ? OP("div", real(g, 1), scale) : 0;
+  for (int i = 0; i < t->m.n && share; i++) grad[i] = OP("mul", grad[i], share);
+}
+
+/* Gradients and scale to the sums of each gradient's squares. */
+static tsr_graph *squares_graph(const trainer *t) {
+  tsr_value grad[MAX_PARAMETERS], sums[MAX_PARAMETERS];
+  const int64_t one = 1, axes[2] = {0, 1};
+  tsr_graph *g;
+  check(tsr_graph_create(t->at->ctx, "squares", &g));
+  take_gradients(t, g, grad);
+  unscale(t, g, grad, scalar(t, g, "scale", TSR_F32));
+  for (int i = 0; i < t->m.n; i++) {
+    const tsr_attr all = TSR_INTS("axes", axes, t->m.p[i].shape.rank), shape = TSR_INTS("shape", &one, 1);
+    const tsr_value square = OP("mul", grad[i], grad[i]);
+    check(tsr_graph_op(g, "reduce_sum", &square, 1, &all, 1, &sums[i]));
+    check(tsr_graph_op(g, "reshape", &sums[i], 1, &shape, 1, &sums[i]));
+  }
+  output(g, op(g, "concat", t->m.n, sums, NULL));
+  return g;
+}
+
+/* Inputs: gradients, parameters, moments, rate, step, scale, held, all stages' squares. Outputs: parameters, moments,
+ * norm, scale, held. Matrices alone decay. */
 static tsr_graph *update_graph(const trainer *t) {
+  static const char *const prefixes[STATES] = {"", "m_", "v_"};
   const model *m = &t->m;
   const config *c = &t->c;
-  static const char *const prefixes[STATES] = {"", "m_", "v_"};
-  tsr_value grad[MAX_PARAMETERS], state[STATES][MAX_PARAMETERS], clipped[MAX_PARAMETERS + 1];
+  const int64_t axis = 0;
+  const tsr_attr all = TSR_INTS("axes", &axis, 1);
+  tsr_value grad[MAX_PARAMETERS], state[STATES][MAX_PARAMETERS], total;
   tsr_graph *g;
   check(tsr_graph_create(t->at->ctx, "update", &g));
-  for (int i = 0; i < m->n; i++) {
-    grad[i] = input(g, "g_", m->p[i].name, TSR_F32, m->p[i].shape);
-    if (t->at->mesh) check(tsr_graph_shard_as(g, grad[i], t->grad[i].spread));
-  }
+  take_gradients(t, g, grad);
   for (int k = 0; k < STATES; k++)
-    for (int i = 0; i < m->n; i++) {
-      state[k][i] = input(g, prefixes[k], m->p[i].name, TSR_F32, m->p[i].shape);
-      shard_state(t, g, k, i, state[k][i]);
-    }
-  tsr_value rate = input(g, "", "rate", TSR_F32, (tsr_shape){.rank = 0});
-  tsr_value step = input(g, "", "step", TSR_I32, (tsr_shape){.rank = 0});
-  tsr_value scale = input(g, "", "scale", TSR_F32, (tsr_shape){.rank = 0});
-  tsr_value held = input(g, "", "held", TSR_I32, (tsr_shape){.rank = 0});
+    for (int i = 0; i < m->n; i++)
+      shard_state(t, g, k, i, state[k][i] = input(g, prefixes[k], m->p[i].name, TSR_F32, m->p[i].shape));
+  tsr_value rate = scalar(t, g, "rate", TSR_F32), step = scalar(t, g, "step", TSR_I32);
+  tsr_value scale = scalar(t, g, "scale", TSR_F32), held = scalar(t, g, "held", TSR_I32);
+  tsr_value squares = input(g, "", "squares", TSR_F32, (tsr_shape){1, {model_n_parameters(c)}});
+  if (t->at->mesh) cut(t->at, g, squares, NULL, "dp");
+  check(tsr_graph_op(g, "reduce_sum", &squares, 1, &all, 1, &total));
   scaling s = {0, scale, held};
-  for (int i = 0; i < 4 && t->at->mesh; i++) cut(t->at, g, (tsr_value[]){rate, step, scale, held}[i], NULL, "dp");
-  if (c->scale > 0) {
-    s = next_scale(g, grad, m->n, scale, held, c->scale);
-    const tsr_value share = OP("div", real(g, 1), scale);
-    for (int i = 0; i < m->n; i++) grad[i] = OP("mul", grad[i], share);
-  }
-  const tsr_attr most = TSR_FLOAT("max_norm", c->clip);
-  check(tsr_graph_op_results(g, "clip_by_global_norm", grad, m->n, &most, 1, clipped, m->n + 1));
+  if (c->scale > 0) s = next_scale(g, total, scale, held, c->scale);
+  unscale(t, g, grad, scale);
+  const tsr_value norm = OP("sqrt", total), share = OP("min", OP("div", real(g, c->clip), norm), real(g, 1));
   for (int i = 0; i < m->n; i++) {
-    const tsr_value in[6] = {state[0][i], clipped[i], state[1][i], state[2][i], rate, step};
+    const tsr_value in[6] = {state[0][i], OP("mul", grad[i], share), state[1][i], state[2][i], rate, step};
     const tsr_attr a[2] = {TSR_FLOAT("beta2", 0.99), TSR_FLOAT("weight_decay", m->p[i].shape.rank > 1 ? 0.1 : 0)};
     tsr_value out[STATES];
     check(tsr_graph_op_results(g, "adamw", in, 6, a, 2, out, STATES));
@@ -146,33 +220,73 @@ static tsr_graph *update_graph(const trainer *t) {
   }
   for (int k = 0; k < STATES; k++)
     for (int i = 0; i < m->n; i++) output(g, state[k][i]);
-  output(g, clipped[m->n]);
+  output(g, norm);
   output(g, c->scale > 0 ? s.scale : OP("mul", scale, real(g, 1)));
   output(g, c->scale > 0 ? s.held : OP("add", held, whole(g, 0)));
   return g;
 }
 
-/* What the first program takes and gives: before the second is built, which lies after it. */
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
+/* What the first program takes and gives: before the others are built, which lie after it. */
 static void make_tensors(trainer *t) {
-  tensor *const single[INPUT_PARAMETERS] = {&t->tokens, &t->targets, &t->key, &t->counters, &t->scale[0]};
+  tensor *const single[INPUT_PARAMETERS] = {&t->x, &t->y, &t->key, &t->counters, &t->scale[0]};
+  int n = 0;
   for (int i = 0; i < INPUT_PARAMETERS; i++) *single[i] = program_input(t->at, &t->gradients, i);
   t->scale[1] = program_input(t->at, &t->gradients, INPUT_SCALE);
-  t->scaled = program_output(t->at, &t->gradients, 0), t->loss = program_output(t->at, &t->gradients, 1);
+  t->scaled = program_output(t->at, &t->gradients, n++);
+  if (stage_is_last(t->at->s)) t->loss = program_output(t->at, &t->gradients, n++);
   for (int i = 0; i < t->m.n; i++) {
-    t->grad[i] = program_output(t->at, &t->gradients, 2 + i);
+    t->grad[i] = program_output(t->at, &t->gradients, n++);
     for (int now = 0; now < 2; now++) t->state[now][0][i] = program_input(t->at, &t->gradients, INPUT_PARAMETERS + i);
   }
 }
 
-static void make_state(trainer *t) {
+static void make_sums(trainer *t, const tsr_compile_options *o) {
+  if (!in_parts(t)) return;
+  tsr_graph *g = add_graph(t);
+  t->add = program_compile(t->at, g, o);
+  tsr_graph_destroy(&g);
+  for (int i = 0; i < t->m.n; i++) {
+    float *zeros = calloc((size_t)t->m.p[i].n, sizeof *zeros);
+    if (!zeros) fail("out of memory");
+    t->zero[i] = program_input(t->at, &t->add, i);
+    tensor_write(&t->zero[i], zeros);
+    for (int k = 0; k < 2; k++) t->sum[k][i] = program_output(t->at, &t->add, i);
+    free(zeros);
+  }
+}
+
+static void make_update(trainer *t, const tsr_compile_options *o) {
   const int n = t->m.n, last = (1 + STATES) * n;
+  tsr_graph *g = squares_graph(t);
+  t->squares = program_compile(t->at, g, o);
+  tsr_graph_destroy(&g);
+  t->squares_of = program_output(t->at, &t->squares, 0);
+  g = update_graph(t);
+  t->update = program_compile(t->at, g, o);
+  tsr_graph_destroy(&g);
   t->rate = program_input(t->at, &t->update, last), t->step = program_input(t->at, &t->update, last + 1);
+  t->all_squares = program_input(t->at, &t->update, last + 4);
   t->norm = program_output(t->at, &t->update, STATES * n);
   for (int now = 0; now < 2; now++) {
     t->held[now] = program_input(t->at, &t->update, last + 3);
-    for (int i = n; i < STATES * n; i++)
-      t->state[now][i / n][i % n] = program_input(t->at, &t->update, n + i);
+    for (int i = n; i < STATES * n; i++) t->state[now][i / n][i % n] = program_input(t->at, &t->update, n + i);
   }
+}
+
+static void make_pipeline(trainer *t, const char *schedule) {
+  const place *at = t->at;
+  tsr_pipeline_desc d = {.team = at->pipe, .stage = at->s.number, .schedule = schedule,
+                         .microbatches = t->c.microbatches};
+  char *text;
+  if (!at->pipe) return;
+  if (!stage_is_first(at->s)) d.input = t->x.spread;
+  if (!stage_is_last(at->s)) d.output = t->y.spread;
+  check(tsr_pipeline_create(at->ctx, &d, &t->pipeline));
+  check(tsr_pipeline_explain(t->pipeline, &text));
+  if (at->speaks) fputs(text, stderr);
+  tsr_text_free(at->ctx, &text);
 }
 
 /* Values of a triangular distribution about 0 of standard deviation `spread`: exact in C, so the same everywhere. */
@@ -180,7 +294,7 @@ static void first_values(const trainer *t, float *state) {
   for (int i = 0; i < t->m.n; i++) {
     const parameter *p = &t->m.p[i];
     for (int64_t k = 0; k < p->n; k++) {
-      const uint64_t h = hash((uint64_t)t->c.seed, (uint64_t)i + 1, (uint64_t)k);
+      const uint64_t h = hash((uint64_t)t->c.seed, (uint64_t)p->number + 1, (uint64_t)k);
       const double u = (double)(h >> 40) - (double)(h >> 16 & 0xffffff);
       *state++ = p->ones ? 1 : (float)(u * 0x1p-24 * 2.449489742783178 * p->spread);
     }
@@ -191,23 +305,33 @@ static void first_values(const trainer *t, float *state) {
   state[1] = 0; /* an integer's bits */
 }
 
-trainer *trainer_create(const place *at, const config *c, int64_t memory) {
+static void make_gradients(trainer *t, const tsr_compile_options *o, int64_t memory) {
+  const place *at = t->at;
+  const bool first = stage_is_first(at->s), last = stage_is_last(at->s);
+  tsr_graph *g;
+  check(tsr_graph_grad(t->m.loss, t->m.values, t->m.n + !first, &g));
+  check(tsr_graph_set_memory_budget(g, memory));
+  shard_inputs(t, g, NULL);
+  if (!first) shard_output(t, g, 1 + last + t->m.n);
+  t->gradients = program_compile(at, g, o);
+  tsr_graph_destroy(&g);
+  if (last) return;
+  shard_inputs(t, t->m.forward, t->m.values);
+  shard_output(t, t->m.forward, 0);
+  t->forward = program_compile(at, t->m.forward, o);
+}
+
+trainer *trainer_create(const place *at, const config *c, int64_t memory, const char *schedule) {
   trainer *t = calloc(1, sizeof *t);
-  tsr_graph *with_gradients, *update;
   const tsr_compile_options o = options_of(c);
   if (!t) fail("out of memory");
   t->c = *c, t->at = at;
-  model_build(at->ctx, c, &t->m);
-  check(tsr_graph_grad(t->m.loss, t->m.values, t->m.n, &with_gradients));
-  check(tsr_graph_set_memory_budget(with_gradients, memory));
-  shard_gradients(t, with_gradients);
-  t->gradients = program_compile(at, with_gradients, &o);
-  tsr_graph_destroy(&with_gradients);
+  model_build(at->ctx, c, at->s, &t->m);
+  make_gradients(t, &o, memory);
   make_tensors(t);
-  update = update_graph(t);
-  t->update = program_compile(at, update, &o);
-  tsr_graph_destroy(&update);
-  make_state(t);
+  make_sums(t, &o);
+  make_update(t, &o);
+  make_pipeline(t, schedule);
   tensor_write(&t->key, (int32_t[]){c->seed, 0x63686172});
   float *state = malloc(trainer_state_bytes(t));
   if (!state) fail("out of memory");
@@ -223,46 +347,114 @@ static float one(const tensor *t) {
   return v;
 }
 
-static void run_gradients(trainer *t) {
-  tensor in[INPUT_PARAMETERS + MAX_PARAMETERS] = {t->tokens, t->targets, t->key, t->counters, t->scale[t->now]};
-  tensor out[2 + MAX_PARAMETERS] = {t->scaled, t->loss};
+static void bind_inputs(trainer *t, const tensor *x, const tensor *y, tensor *in) {
+  const tensor first[INPUT_PARAMETERS] = {*x, *y, t->key, t->counters, t->scale[t->now]};
+  memcpy(in, first, sizeof first);
+  for (int i = 0; i < t->m.n; i++) in[INPUT_PARAMETERS + i] = t->state[t->now][0][i];
+}
+
+/* The whole batch's gradient so far, in the order of the microbatches. */
+static void add_gradients(trainer *t) {
+  tensor in[2 * MAX_PARAMETERS];
+  if (!in_parts(t)) return;
   for (int i = 0; i < t->m.n; i++) {
-    in[INPUT_PARAMETERS + i] = t->state[t->now][0][i];
-    out[2 + i] = t->grad[i];
+    in[i] = t->n_sum ? t->sum[t->n_sum % 2][i] : t->zero[i];
+    in[t->m.n + i] = t->grad[i];
   }
-  program_run(&t->gradients, in, INPUT_PARAMETERS + t->m.n, out, 2 + t->m.n);
+  t->n_sum++;
+  program_run(&t->add, in, 2 * t->m.n, t->sum[t->n_sum % 2], t->m.n);
+}
+
+/* The bits that are dropped depend on step, microbatch and place in the model. */
+static void write_counters(trainer *t, int microbatch) {
+  int32_t counters[2 * MAX_LAYERS][4] = {{0}};
+  for (int i = 0; i < 2 * t->c.layers; i++)
+    counters[i][1] = microbatch, counters[i][2] = t->number, counters[i][3] = i;
+  tensor_write(&t->counters, counters);
+}
+
+static void write_part(const trainer *t, const tensor *to, const int32_t *whole, int microbatch) {
+  tensor_write(to, whole + (ptrdiff_t)microbatch * (t->c.batch / t->c.microbatches) * t->c.length);
+}
+
+static void backward(trainer *t, int microbatch, const tensor *x, const tensor *y, const tensor *before) {
+  tensor in[INPUT_PARAMETERS + MAX_PARAMETERS], out[3 + MAX_PARAMETERS];
+  int n = 0;
+  if (stage_is_first(t->at->s)) write_part(t, x, t->tokens, microbatch);
+  if (stage_is_last(t->at->s)) write_part(t, y, t->targets, microbatch);
+  write_counters(t, microbatch);
+  bind_inputs(t, x, y, in);
+  out[n++] = t->scaled;
+  if (stage_is_last(t->at->s)) out[n++] = t->loss;
+  for (int i = 0; i < t->m.n; i++) out[n++] = t->grad[i];
+  if (!stage_is_first(t->at->s)) out[n++] = *before;
+  program_run(&t->gradients, in, INPUT_PARAMETERS + t->m.n, out, n);
+  if (stage_is_last(t->at->s)) t->mean += one(&t->loss) / (float)t->c.microbatches;
+  add_gradients(t);
+}
+
+static void forward(trainer *t, int microbatch, const tensor *x, const tensor *out) {
+  tensor in[INPUT_PARAMETERS + MAX_PARAMETERS];
+  if (stage_is_first(t->at->s)) write_part(t, x, t->tokens, microbatch);
+  write_counters(t, microbatch);
+  bind_inputs(t, x, &t->y, in);
+  program_run(&t->forward, in, INPUT_PARAMETERS + t->m.n, out, 1);
+}
+
+/* The last stage computes forward and backward as one program. */
+static tsr_status work(void *user, const tsr_pipeline_step *s) {
+  trainer *t = user;
+  const bool goes_forward = s->task == TSR_PIPELINE_FORWARD;
+  const tensor from = {.spread = goes_forward ? s->in : s->kept}, out = {.spread = s->out}, y = {.spread = s->in};
+  const tensor *x = stage_is_first(t->at->s) ? &t->x : &from;
+  if (!goes_forward) backward(t, s->microbatch, x, stage_is_last(t->at->s) ? &t->y : &y, &out);
+  else if (!stage_is_last(t->at->s)) forward(t, s->microbatch, x, &out);
+  return NULL;
+}
+
+/* The norm is that of all stages' gradients: of each the sum of its squares, in one order everywhere. */
+static float collect_squares(trainer *t) {
+  float own[MAX_PARAMETERS], all[MAX_PARAMETERS + 1] = {0};
+  tensor in[MAX_PARAMETERS + 1];
+  for (int i = 0; i < t->m.n; i++) in[i] = *gradient(t, i);
+  in[t->m.n] = t->scale[t->now];
+  program_run(&t->squares, in, t->m.n + 1, &t->squares_of, 1);
+  tensor_read(&t->squares_of, own);
+  for (int i = 0; i < t->m.n; i++) all[t->m.p[i].number] = own[i];
+  all[MAX_PARAMETERS] = t->mean;
+  place_collect(t->at, all, MAX_PARAMETERS + 1);
+  tensor_write(&t->all_squares, all);
+  return all[MAX_PARAMETERS];
 }
 
 static void run_update(trainer *t) {
   const int n = t->m.n;
-  tensor in[(1 + STATES) * MAX_PARAMETERS + 4], out[STATES * MAX_PARAMETERS + 3];
+  tensor in[(1 + STATES) * MAX_PARAMETERS + 5], out[STATES * MAX_PARAMETERS + 3];
   for (int i = 0; i < n; i++) {
-    in[i] = t->grad[i];
+    in[i] = *gradient(t, i);
     for (int k = 0; k < STATES; k++) {
       in[(1 + k) * n + i] = t->state[t->now][k][i];
       out[k * n + i] = t->state[!t->now][k][i];
     }
   }
-  const tensor last[4] = {t->rate, t->step, t->scale[t->now], t->held[t->now]},
+  const tensor last[5] = {t->rate, t->step, t->scale[t->now], t->held[t->now], t->all_squares},
                results[3] = {t->norm, t->scale[!t->now], t->held[!t->now]};
-  for (int i = 0; i < 4; i++) in[(1 + STATES) * n + i] = last[i];
+  for (int i = 0; i < 5; i++) in[(1 + STATES) * n + i] = last[i];
   for (int i = 0; i < 3; i++) out[STATES * n + i] = results[i];
-  program_run(&t->update, in, (1 + STATES) * n + 4, out, STATES * n + 3);
+  program_run(&t->update, in, (1 + STATES) * n + 5, out, STATES * n + 3);
   t->now = !t->now;
 }
 
 outcome trainer_step(trainer *t, int step, const int32_t *tokens, const int32_t *targets) {
   const float rate = t->c.rate * (step < t->c.warmup ? (float)step / (float)t->c.warmup : 1);
-  int32_t counters[2 * MAX_LAYERS][4] = {{0}};
-  for (int i = 0; i < 2 * t->c.layers; i++) counters[i][2] = step, counters[i][3] = i;
-  tensor_write(&t->tokens, tokens);
-  tensor_write(&t->targets, targets);
-  tensor_write(&t->counters, counters);
+  t->number = step, t->tokens = tokens, t->targets = targets, t->n_sum = 0, t->mean = 0;
   tensor_write(&t->rate, &rate);
   tensor_write(&t->step, &(int32_t){step});
-  run_gradients(t);
+  if (t->pipeline) check(tsr_pipeline_run(t->pipeline, work, t));
+  for (int i = 0; i < t->c.microbatches && !t->pipeline; i++) backward(t, i, &t->x, &t->y, NULL);
+  const float loss = collect_squares(t);
   run_update(t);
-  return (outcome){one(&t->loss), one(&t->norm), rate, one(&t->scale[t->now])};
+  return (outcome){loss, one(&t->norm), rate, one(&t->scale[t->now])};
 }
 
 int64_t trainer_n_parameters(const trainer *t) {
@@ -272,10 +464,14 @@ int64_t trainer_n_parameters(const trainer *t) {
 }
 
 void trainer_describe(const trainer *t, char *text, size_t cap) {
-  if (t->at->mesh)
-    snprintf(text, cap, "%lld ranks, %d collectives", (long long)place_ranks(t->at),
-             tsr_dist_program_n_collectives(t->gradients.spread) + tsr_dist_program_n_collectives(t->update.spread));
-  else snprintf(text, cap, "%d kernels", tsr_program_n_kernels(t->gradients.one) + tsr_program_n_kernels(t->update.one));
+  const program *const all[] = {&t->forward, &t->gradients, &t->add, &t->squares, &t->update};
+  int kernels = 0, collectives = 0;
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    if (all[i]->one) kernels += tsr_program_n_kernels(all[i]->one);
+    if (all[i]->spread) collectives += tsr_dist_program_n_collectives(all[i]->spread);
+  }
+  if (!t->at->mesh) snprintf(text, cap, "%d kernels", kernels);
+  else snprintf(text, cap, "%lld ranks, %d collectives", (long long)place_ranks(t->at), collectives);
 }
 
 size_t trainer_state_bytes(const trainer *t) {
@@ -296,53 +492,62 @@ void trainer_set_state(trainer *t, const float *state) {
   tensor_write(&t->held[t->now], state + 1);
 }
 
-/* Parameters, moments, the scale and how long it has held; the step's number is where the update takes it from. */
-static int list_state(const trainer *t, entry *e) {
+/* What is of a layer: -1 what is of none, which the first and the last stage have; -2 what all stages have. */
+static int list_state(const trainer *t, int layer, entry *e) {
   static const char *const prefixes[STATES] = {"", "m.", "v."};
-  const tensor *const last[] = {&t->scale[t->now], &t->held[t->now], &t->step};
-  static const char *const names[] = {"loss.scale", "loss.held", "step"};
   int n = 0;
-  for (int k = 0; k < STATES; k++)
-    for (int i = 0; i < t->m.n; i++, n++) {
-      e[n] = (entry){.dtype = TSR_F32, .shape = t->m.p[i].shape, .t = &t->state[t->now][k][i]};
-      snprintf(e[n].name, sizeof e[n].name, "%s%s", prefixes[k], t->m.p[i].name);
-    }
-  for (int i = 0; i < 3; i++, n++) {
-    e[n] = (entry){.dtype = i ? TSR_I32 : TSR_F32, .t = last[i]};
-    snprintf(e[n].name, sizeof e[n].name, "%s", names[i]);
+  if (layer == -2) {
+    e[n++] = (entry){.name = "scale", .dtype = TSR_F32, .t = &t->scale[t->now]};
+    e[n++] = (entry){.name = "held", .dtype = TSR_I32, .t = &t->held[t->now]};
   }
+  for (int k = 0; k < STATES; k++)
+    for (int i = 0; i < t->m.n; i++) {
+      if (t->m.p[i].layer != layer) continue;
+      e[n] = (entry){.dtype = TSR_F32, .shape = t->m.p[i].shape, .t = &t->state[t->now][k][i]};
+      snprintf(e[n++].name, sizeof e->name, "%s%s", prefixes[k], t->m.p[i].name);
+    }
   return n;
 }
 
-void trainer_save(const trainer *t, const char *folder, int32_t step) {
-  entry e[STATES * MAX_PARAMETERS + 3];
-  tensor_write(&t->step, &step);
-  entries_save(folder, e, list_state(t, e));
+/* The folders are named by what is in them: the embedding and the head, which one stage may have both, by a parameter
+ * each. */
+static void each_folder(const trainer *t, const char *folder, bool saves) {
+  entry e[STATES * MAX_PARAMETERS], some[STATES * MAX_PARAMETERS];
+  char path[4096];
+  for (int layer = -2; layer < t->c.layers; layer++) {
+    const int n = list_state(t, layer, e);
+    for (int part = 0; part < (layer == -1 ? 2 : 1); part++) {
+      int m = 0;
+      for (int i = 0; i < n; i++)
+        if (layer != -1 || (strstr(e[i].name, "head") != NULL) == part) some[m++] = e[i];
+      snprintf(path, sizeof path, "%s/%d-%d", folder, layer + 2, part);
+      if (m && saves && (layer != -2 || stage_is_first(t->at->s))) entries_save(path, some, m);
+      if (m && !saves) entries_load(t->at, path, some, m);
+    }
+  }
 }
 
-int32_t trainer_load(trainer *t, const char *folder) {
-  entry e[STATES * MAX_PARAMETERS + 3];
-  int32_t step;
-  entries_load(t->at, folder, e, list_state(t, e));
-  tensor_read(&t->step, &step);
-  return step;
-}
-
-bool trainer_has_mesh(const trainer *t) { return t->at->mesh != NULL; }
+void trainer_save(const trainer *t, const char *folder) { each_folder(t, folder, true); }
+void trainer_load(trainer *t, const char *folder) { each_folder(t, folder, false); }
+const place *trainer_place(const trainer *t) { return t->at; }
 
 void trainer_destroy(trainer **tp) {
   trainer *t = *tp;
   if (!t) return;
-  tensor *const single[] = {&t->tokens, &t->targets, &t->key, &t->counters, &t->rate, &t->step, &t->scaled,
-                            &t->loss, &t->norm, &t->scale[0], &t->scale[1], &t->held[0], &t->held[1]};
+  tsr_pipeline_destroy(&t->pipeline);
+  tensor *const single[] = {&t->x, &t->y, &t->key, &t->counters, &t->rate, &t->step, &t->scaled, &t->loss,
+                            &t->squares_of, &t->all_squares, &t->norm, &t->scale[0], &t->scale[1], &t->held[0],
+                            &t->held[1]};
   for (size_t i = 0; i < sizeof single / sizeof *single; i++) tensor_free(single[i]);
   for (int i = 0; i < t->m.n; i++) {
-    tensor_free(&t->grad[i]);
+    tensor_free(&t->grad[i]), tensor_free(&t->zero[i]);
+    for (int k = 0; k < 2; k++) tensor_free(&t->sum[k][i]);
     for (int k = 0; k < 2 * STATES; k++) tensor_free(&t->state[k / STATES][k % STATES][i]);
   }
-  program_free(&t->gradients);
-  program_free(&t->update);
+  program *const all[] = {&t->forward, &t->gradients, &t->add, &t->squares, &t->update};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) program_free(all[i]);
   tsr_graph_destroy(&t->m.loss);
+  tsr_graph_destroy(&t->m.forward);
   free(t);
   *tp = NULL;
 }

@@ -104,6 +104,10 @@ TSR_API TSR_MUST_USE tsr_status tsr_dist_load(const char *folder, const char *co
  * its inputs. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_shard(tsr_graph *g, tsr_value v, const tsr_mesh *mesh,
                                                 const tsr_shardspec *spec);
+/* The same of output i: of a graph whose values have no numbers (tsr_graph_grad's). */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_shard_output(tsr_graph *g, int i, const tsr_mesh *mesh,
+                                                       const tsr_shardspec *spec);
+
 /* The value lies as this tensor does, which has its shape: what one program puts out, another takes. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_shard_as(tsr_graph *g, tsr_value v, const tsr_dist_tensor *t);
 
@@ -170,6 +174,47 @@ TSR_API TSR_MUST_USE tsr_status tsr_dist_program_profile(const tsr_dist_program 
 TSR_API TSR_MUST_USE tsr_status tsr_dist_program_check(const tsr_dist_program *p, char **text, int *n_failed);
 /* Bytes of a rank: inputs, outputs, and what is between them. */
 TSR_API int64_t tsr_dist_program_bytes(const tsr_dist_program *p);
+
+/* ---- pipelines ------------------------------------------------------------------------------------------------- */
+
+typedef struct tsr_pipeline tsr_pipeline;
+typedef enum tsr_pipeline_task { TSR_PIPELINE_FORWARD, TSR_PIPELINE_BACKWARD } tsr_pipeline_task;
+
+typedef struct tsr_pipeline_desc {
+  /* Rank s is stage s. Of threads: each stage has a mesh of its own. Of processes: those that have the same place in
+   * their stages' meshes, each a rank of one of them. Borrowed. */
+  struct tsr_team *team;
+  int stage;            /* the caller's; of processes their rank in the team */
+  const char *schedule; /* "1f1b" (NULL): as few microbatches at once as there are stages; "gpipe": all */
+  int microbatches;     /* 0: twice the stages */
+  /* What comes from the stage before lies so, and what goes to the next one; NULL on the first, on the last. Meshes must
+   * outlive the pipeline, the tensors needn't. */
+  const tsr_dist_tensor *input, *output;
+} tsr_pipeline_desc;
+
+/* One task of a stage: the forward pass of a microbatch, or its backward pass. */
+typedef struct tsr_pipeline_step {
+  tsr_pipeline_task task;
+  int microbatch;
+  tsr_dist_tensor *in;   /* from the stage before; backward: the gradient of what was sent to the next one */
+  tsr_dist_tensor *out;  /* to be written, for the next one; backward: the gradient of `kept`, for the one before */
+  tsr_dist_tensor *kept; /* backward: what `in` was when this microbatch went forward */
+} tsr_pipeline_step;       /* NULL where there is no such stage */
+typedef tsr_status (*tsr_pipeline_work)(void *user, const tsr_pipeline_step *step);
+
+/* Collective over the team. Stages that differ in schedule or microbatches, or in what goes between them, are
+ * TSR_COLLECTIVE_MISMATCH on all of them. */
+TSR_API TSR_MUST_USE tsr_status tsr_pipeline_create(tsr_context *ctx, const tsr_pipeline_desc *desc,
+                                                    tsr_pipeline **out);
+TSR_API void tsr_pipeline_destroy(tsr_pipeline **p);
+/* Calls `work` for the stage's tasks in the order of the schedule, on the calling thread; what it makes is on its way
+ * while the next task runs. A status that it returns makes all stages return, with that as cause; then the pipeline is
+ * made anew. */
+TSR_API TSR_MUST_USE tsr_status tsr_pipeline_run(tsr_pipeline *p, tsr_pipeline_work work, void *user);
+TSR_API int tsr_pipeline_microbatches(const tsr_pipeline *p);
+/* The schedule, what the stage holds at once, how long stages that take the same are idle, and a line "warning: .."
+ * where there are fewer microbatches than stages. */
+TSR_API TSR_MUST_USE tsr_status tsr_pipeline_explain(const tsr_pipeline *p, char **text);
 
 #ifdef __cplusplus
 }
