@@ -33,6 +33,7 @@ static const command commands[] = {
     {"cache", "list|show|export|import|merge|verify|clear|prewarm [FILE|MATCH] [--dir D] [--name N] [--replace] [--device ID] [--json]", "the tuning cache; prewarm fills the drivers' caches for a program", cmd_cache},
     {"profile", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--input NAME=F.npy]... [--weights W.safetensors|.npz|.gguf] [--device ID] [--steps N] [--policy P] [--tune off|cached|full] [--profile F] [--wide] [--json] [--trace F] [--html F]", "times each kernel of IR text, an ONNX model or one operation, and says what limits it; --html: a page with launches over time, time and bytes by op", cmd_profile},
     {"check", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--input NAME=F.npy]... [--weights W] [--device ID] [--policy P] [--profile F] [--reproducible] [--json]", "the checklist for performance tuning as an audit", cmd_check},
+    {"check", "FILE --mesh tp=2,dp=2 [--device ID,..] [--transport mpi] [--policy P] [--search]", "the checklist's points of distribution, of a program on a mesh that runs twice", NULL},
     {"knobs", "[--json] [--schedule]", "lists the environment variables that the library reads: default, values, what each is set to; --schedule: the knobs of a schedule", cmd_knobs},
 };
 

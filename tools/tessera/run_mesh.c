@@ -125,6 +125,18 @@ static int tell(running *x, tsr_status (*what)(const tsr_dist_program *p, char *
 
 static tsr_status check(const tsr_dist_program *p, char **text) { return tsr_dist_program_check(p, text, NULL); }
 
+/* A second run says what goes on beside computing: the first one waits for memory. */
+static int audit(running *x) {
+  char *text;
+  int failed;
+  tsr_status st = tsr_dist_program_run(x->p, x->in, x->out);
+  if (!st) st = tsr_dist_program_check(x->p, &text, &failed);
+  if (st) return cli_fail(st);
+  if (!x->quiet) fputs(text, stdout);
+  tsr_text_free(x->ctx, &text);
+  return failed ? EXIT_WRONG : EXIT_OK;
+}
+
 static int run_all(running *x, const char *text, size_t n) {
   const tsr_dist_options o = {.compile = {.policy = x->r->policy}};
   char *why = NULL;
@@ -143,6 +155,7 @@ static int run_all(running *x, const char *text, size_t n) {
   for (int i = 0; i < x->n_out && !st; i++) st = tsr_dist_program_output(x->p, i, &x->out[i]);
   if (!st) st = tsr_dist_program_run(x->p, x->in, x->out);
   if (st) return cli_fail(st);
+  if (x->r->audit) return audit(x);
   int rc = x->r->explain ? tell(x, tsr_dist_program_explain) : EXIT_OK;
   if (!rc) rc = tell(x, tsr_dist_program_profile);
   if (!rc) rc = tell(x, check);
@@ -168,5 +181,25 @@ int run_mesh(tsr_context *ctx, const mesh_run *r) {
   tsr_mesh_destroy(&x.mesh);
   tsr_team_destroy(&x.team);
   while (x.n_devices) tsr_device_close(&x.devices[--x.n_devices]);
+  return rc;
+}
+
+int check_mesh(int argc, char **argv) {
+  const char *policy = NULL;
+  mesh_run r = {.audit = true};
+  const option options[] = {{.name = "--mesh", .text = &r.mesh},
+                            {.name = "--device", .text = &r.devices},
+                            {.name = "--transport", .text = &r.transport},
+                            {.name = "--policy", .text = &policy},
+                            {.name = "--search", .flag = &r.search}};
+  if (!cli_options("check", &argc, argv, options, 5)) return EXIT_USAGE;
+  if (argc != 2) return cli_usage("check", "--mesh needs one FILE of IR text");
+  if (r.transport && strcmp(r.transport, "mpi")) return cli_usage("check", "--transport is mpi");
+  r.file = argv[1];
+  tsr_context *ctx = NULL;
+  tsr_status st = policy ? tsr_policy_parse(policy, &r.policy) : NULL;
+  if (!st) st = cli_context(&ctx);
+  const int rc = st ? cli_fail(st) : run_mesh(ctx, &r);
+  tsr_context_destroy(&ctx);
   return rc;
 }

@@ -9,9 +9,12 @@ typedef struct mesh_run {
   tsr_policy policy;
   uint64_t seed;
   bool search, explain;
+  bool audit; /* says the checklist's points of distribution alone; EXIT_WRONG where one fails */
 } mesh_run;
 
 /* Runs the graph on random inputs on a mesh of these devices, says what each collective took and whether the results
  * are those of the reference; EXIT_WRONG where they aren't. Of several processes rank 0's speaks. */
 int run_mesh(tsr_context *ctx, const mesh_run *r);
+/* `tessera check FILE --mesh AXES`. */
+int check_mesh(int argc, char **argv);
 #endif
