@@ -97,6 +97,8 @@ tsr_status rt_mesh_broadcast(const tsr_mesh *m, int64_t root, void *part, size_t
 tsr_status rt_mesh_agree(const tsr_mesh *m, const char *fn, const char *what, tsr_status mine);
 /* Collective: mine, or that another rank's process couldn't compile, or that they have compiled different programs. */
 tsr_status rt_dist_agree(const tsr_dist_program *p, tsr_status mine);
+/* The rank's program as text: printing numbers values where their slots stand, so a copy is printed. */
+tsr_status rt_dist_put_program(const tsr_dist_program *p, strb *b);
 /* Collective: the group of this process. */
 tsr_status rt_dist_team_open(const tsr_mesh *m, dist_team *t);
 /* The others of the group don't wait for a rank that has failed, and say why. */
@@ -107,8 +109,6 @@ typedef struct dist_run {
   tsr_dist_program *p;
   tsr_dist_tensor *const *inputs, *const *outputs;
 } dist_run;
-/* The rank's program as text: printing numbers values where their slots stand, so a copy is printed. */
-tsr_status rt_dist_put_program(const tsr_dist_program *p, strb *b);
 tsr_status rt_dist_collective(dist_run *r, int64_t rank, int step);
 tsr_status rt_dist_local(dist_run *r, int64_t rank, int step);
 /* The first of the mesh's devices that is the rank's: whose lock and programs it takes. */

@@ -37,6 +37,14 @@ tsr_status rt_mesh_broadcast(const tsr_mesh *m, int64_t root, void *part, size_t
 
 /* ---- compiling --------------------------------------------------------------------------------------------------- */
 
+tsr_status rt_dist_put_program(const tsr_dist_program *p, strb *b) {
+  ir_module *copy;
+  TSR_TRY(ir_module_clone(p->rank.m, &copy));
+  ir_print(b, copy);
+  ir_module_destroy(&copy);
+  return NULL;
+}
+
 /* What a process has made, as the others are told: never 0. */
 static tsr_status hash_program(const tsr_dist_program *p, uint64_t *out) {
   strb b;

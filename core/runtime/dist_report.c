@@ -29,14 +29,6 @@ tsr_status tsr_dist_program_output(const tsr_dist_program *p, int i, tsr_dist_te
   return tensor_of(p, "dist_program_output", i, p->rank.n_outputs, p->rank.whole_out, p->out, out);
 }
 
-tsr_status rt_dist_put_program(const tsr_dist_program *p, strb *b) {
-  ir_module *copy;
-  TSR_TRY(ir_module_clone(p->rank.m, &copy));
-  ir_print(b, copy);
-  ir_module_destroy(&copy);
-  return NULL;
-}
-
 tsr_status tsr_dist_program_print(const tsr_dist_program *p, char **text) {
   RT_OUT("dist_program_print", text);
   RT_NEED("dist_program_print", "p", p);

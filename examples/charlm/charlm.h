@@ -53,11 +53,11 @@ static inline bool stage_is_last(stage s) { return s.number + 1 == s.of; }
 typedef struct model {
   parameter p[MAX_PARAMETERS];
   int n;
-  /* Inputs of both graphs: x, of the first stage tokens i32 [batch, length], else activations f32 [batch, length, width];
-   * y, of the last stage targets i32 [batch * length], else the gradient of its activations; key i32 [2], counters i32
-   * [4 a dropout], scale f32, parameters. */
+  /* Inputs of both graphs: x, of the first stage tokens i32 [batch, length], else activations f32 [batch, length,
+   * width]; y, of the last stage targets i32 [batch * length], else the gradient of its activations; key i32 [2],
+   * counters i32 [4 a dropout], scale f32, parameters. */
   tsr_value values[MAX_PARAMETERS + 1]; /* the parameters, and x: the same in both */
-  tsr_graph *loss;    /* what is differentiated: the loss times the scale, and the loss; else activations times y, summed */
+  tsr_graph *loss;    /* differentiated: the loss times the scale, then the loss; else activations times y, summed */
   tsr_graph *forward; /* activations; NULL: the last stage has none */
 } model;
 enum { INPUT_X, INPUT_Y, INPUT_KEY, INPUT_COUNTERS, INPUT_SCALE, INPUT_PARAMETERS };
@@ -141,7 +141,7 @@ outcome trainer_step(trainer *t, int step, const int32_t *tokens, const int32_t 
 size_t trainer_state_bytes(const trainer *t);
 void trainer_get_state(const trainer *t, float *out);
 void trainer_set_state(trainer *t, const float *state);
-/* The same in parts: on a mesh. A folder for each layer, so that other stages find theirs; loaded also on one device. */
+/* The same in parts: on a mesh. A folder for each layer, so that other stages find theirs; one device loads it, too. */
 void trainer_save(const trainer *t, const char *folder);
 void trainer_load(trainer *t, const char *folder);
 const place *trainer_place(const trainer *t);

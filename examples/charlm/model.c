@@ -86,7 +86,8 @@ static tsr_value linear(builder *b, tsr_value x, const char *name, int layer, in
   snprintf(bias, sizeof bias, "%s_bias", name);
   const tsr_attr sums = TSR_STRING("out_dtype", "f32");
   const tsr_value v[2] = {narrow(b, x), narrow(b, matrix(b, name, layer, k, n, spread, cut))};
-  return op2(b, "add", op(b, "matmul", 2, v, 1, &sums), vector(b, bias, layer, n, false, cut == by_columns ? "0" : NULL));
+  const tsr_value y = op(b, "matmul", 2, v, 1, &sums);
+  return op2(b, "add", y, vector(b, bias, layer, n, false, cut == by_columns ? "0" : NULL));
 }
 
 static tsr_value norm(builder *b, tsr_value x, const char *name, int layer) {

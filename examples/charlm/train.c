@@ -1,7 +1,7 @@
 /* examples/charlm/train.c - a step is three programs: the loss with its gradients, which the library derives, the
  * gradients' squares, and, with the norm of all, their clipping and AdamW. State goes in and out of the last: there are
- * two sets of tensors, which change places at each step. A batch of several microbatches adds its gradients up in order,
- * in a program of its own.
+ * two sets of tensors, which change places at each step. A batch of several microbatches adds its gradients up in
+ * order, in a program of its own.
  * On a mesh each rank has a part of the batch (axis dp) and of the matrices (tp), and the library puts the collectives
  * in; moments lie as the gradients come, in pieces over dp. A stage of a pipeline (pp) has a part of the layers: it
  * hands activations on, gets their gradient back, and then computes its layers once more with their gradients. */
@@ -138,13 +138,21 @@ static tsr_value scalar(const trainer *t, tsr_graph *g, const char *name, tsr_dt
 
 /* ---- the programs' graphs ---------------------------------------------------------------------------------------- */
 
+/* The gradients, or their sums, as inputs. */
+static void take_gradients(const trainer *t, tsr_graph *g, const char *prefix, tsr_value *grad) {
+  for (int i = 0; i < t->m.n; i++) {
+    grad[i] = input(g, prefix, t->m.p[i].name, TSR_F32, t->m.p[i].shape);
+    shard_as(t, g, grad[i], &t->grad[i]);
+  }
+}
+
 /* Sums and gradients to sums. */
 static tsr_graph *add_graph(const trainer *t) {
   tsr_value sum[MAX_PARAMETERS], grad[MAX_PARAMETERS];
   tsr_graph *g;
   check(tsr_graph_create(t->at->ctx, "add", &g));
-  for (int i = 0; i < t->m.n; i++) shard_as(t, g, sum[i] = input(g, "s_", t->m.p[i].name, TSR_F32, t->m.p[i].shape), &t->grad[i]);
-  for (int i = 0; i < t->m.n; i++) shard_as(t, g, grad[i] = input(g, "g_", t->m.p[i].name, TSR_F32, t->m.p[i].shape), &t->grad[i]);
+  take_gradients(t, g, "s_", sum);
+  take_gradients(t, g, "g_", grad);
   for (int i = 0; i < t->m.n; i++) {
     sum[i] = OP("add", sum[i], OP("mul", grad[i], real(g, 1 / (float)t->c.microbatches)));
     shard_as(t, g, sum[i], &t->grad[i]);
@@ -153,14 +161,7 @@ static tsr_graph *add_graph(const trainer *t) {
   return g;
 }
 
-/* The gradients as inputs, and without the scale of the loss. */
-static void take_gradients(const trainer *t, tsr_graph *g, tsr_value *grad) {
-  for (int i = 0; i < t->m.n; i++) {
-    grad[i] = input(g, "g_", t->m.p[i].name, TSR_F32, t->m.p[i].shape);
-    shard_as(t, g, grad[i], &t->grad[i]);
-  }
-}
-
+/* Without the scale of the loss. */
 static void unscale(const trainer *t, tsr_graph *g, tsr_value *grad, tsr_value scale) {
   const tsr_value share = t->c.scale > 0 ? OP("div", real(g, 1), scale) : 0;
   for (int i = 0; i < t->m.n && share; i++) grad[i] = OP("mul", grad[i], share);
@@ -172,7 +173,7 @@ static tsr_graph *squares_graph(const trainer *t) {
   const int64_t one = 1, axes[2] = {0, 1};
   tsr_graph *g;
   check(tsr_graph_create(t->at->ctx, "squares", &g));
-  take_gradients(t, g, grad);
+  take_gradients(t, g, "g_", grad);
   unscale(t, g, grad, scalar(t, g, "scale", TSR_F32));
   for (int i = 0; i < t->m.n; i++) {
     const tsr_attr all = TSR_INTS("axes", axes, t->m.p[i].shape.rank), shape = TSR_INTS("shape", &one, 1);
@@ -195,7 +196,7 @@ static tsr_graph *update_graph(const trainer *t) {
   tsr_value grad[MAX_PARAMETERS], state[STATES][MAX_PARAMETERS], total;
   tsr_graph *g;
   check(tsr_graph_create(t->at->ctx, "update", &g));
-  take_gradients(t, g, grad);
+  take_gradients(t, g, "g_", grad);
   for (int k = 0; k < STATES; k++)
     for (int i = 0; i < m->n; i++)
       shard_state(t, g, k, i, state[k][i] = input(g, prefixes[k], m->p[i].name, TSR_F32, m->p[i].shape));

@@ -76,8 +76,8 @@ TSR_API TSR_MUST_USE tsr_status tsr_dist_tensor_part(const tsr_dist_tensor *t, i
                                                      int64_t *sizes, tsr_shape *local);
 /* Bytes of the parts of all ranks of this process together that are allocated now. */
 TSR_API size_t tsr_dist_tensor_allocated(const tsr_dist_tensor *t);
-/* A rank's part on its device, row-major; allocated with zeros the first time. Belongs to the tensor. The part of a rank
- * of another process is TSR_INVALID_ARGUMENT. */
+/* A rank's part on its device, row-major; allocated with zeros the first time. Belongs to the tensor. The part of a
+ * rank of another process is TSR_INVALID_ARGUMENT. */
 TSR_API TSR_MUST_USE tsr_status tsr_dist_tensor_local(tsr_dist_tensor *t, int64_t rank, tsr_buffer **out);
 /* The whole tensor between host memory, row-major, and all ranks; padding is 0. Of parts that several ranks have the
  * first rank's is read. Between processes each scatters its own part of what it is given, and sends nothing; gathering
@@ -88,10 +88,10 @@ TSR_API TSR_MUST_USE tsr_status tsr_dist_tensor_gather(tsr_dist_tensor *t, void 
 TSR_API TSR_MUST_USE tsr_status tsr_dist_tensor_print(const tsr_dist_tensor *t, char **text);
 
 /* Tensors of one mesh in a folder, by names of at most 63 characters: each rank writes a file with the parts that are
- * its own, and of parts that several have the first one writes. A process that is killed meanwhile leaves what was saved
- * before. Loading takes tensors of the same names, shapes and types on any mesh, of as many ranks as there are: each
- * reads what its parts need (TSR_NOT_FOUND: they aren't all there). Between processes both are collective, over a folder
- * that all of them see: where one fails, all return. */
+ * its own, and of parts that several have the first one writes. A process that is killed meanwhile leaves what was
+ * saved before. Loading takes tensors of the same names, shapes and types on any mesh, of as many ranks as there are:
+ * each reads what its parts need (TSR_NOT_FOUND: they aren't all there). Between processes both are collective, over a
+ * folder that all of them see: where one fails, all return. */
 TSR_API TSR_MUST_USE tsr_status tsr_dist_save(const char *folder, const char *const *names,
                                               tsr_dist_tensor *const *tensors, int n);
 TSR_API TSR_MUST_USE tsr_status tsr_dist_load(const char *folder, const char *const *names,
@@ -187,8 +187,8 @@ typedef struct tsr_pipeline_desc {
   int stage;            /* the caller's; of processes their rank in the team */
   const char *schedule; /* "1f1b" (NULL): as few microbatches at once as there are stages; "gpipe": all */
   int microbatches;     /* 0: twice the stages */
-  /* What comes from the stage before lies so, and what goes to the next one; NULL on the first, on the last. Meshes must
-   * outlive the pipeline, the tensors needn't. */
+  /* What comes from the stage before lies so, and what goes to the next one; NULL on the first, on the last. Meshes
+   * must outlive the pipeline, the tensors needn't. */
   const tsr_dist_tensor *input, *output;
 } tsr_pipeline_desc;
 

@@ -1,5 +1,5 @@
-/* tests/support/dist_programs.h - programs of a mesh, one for each thing that may happen to a value between two ops: run
- * on ranks of one process and of several. */
+/* tests/support/dist_programs.h - programs of a mesh, one for each thing that may happen to a value between two ops:
+ * run on ranks of one process and of several. */
 #ifndef TESTS_SUPPORT_DIST_PROGRAMS_H
 #define TESTS_SUPPORT_DIST_PROGRAMS_H
 

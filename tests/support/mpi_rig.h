@@ -1,5 +1,5 @@
-/* tests/support/mpi_rig.h - a test that starts itself under mpirun: `PROGRAM rank WHAT FOLDER` are its ranks, which note
- * what they saw, a line each, in files of their own in the folder. */
+/* tests/support/mpi_rig.h - a test that starts itself under mpirun: `PROGRAM rank WHAT FOLDER` are its ranks, which
+ * note what they saw, a line each, in files of their own in the folder. */
 #ifndef TESTS_SUPPORT_MPI_RIG_H
 #define TESTS_SUPPORT_MPI_RIG_H
 #include <stdbool.h>

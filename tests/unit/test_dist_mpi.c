@@ -44,7 +44,9 @@ static int ranks_of(const char *mesh) {
   return n;
 }
 
-static tsr_graph *graph_of(rank *k, const program *p) { return rig_graph(&k->rig, p->args, p->body, p->results, p->types); }
+static tsr_graph *graph_of(rank *k, const program *p) {
+  return rig_graph(&k->rig, p->args, p->body, p->results, p->types);
+}
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 
@@ -265,9 +267,9 @@ static void check_faults(const char *self, char *said, size_t cap) {
     start(self, killed ? "kill" : "late", 4, NULL, said, cap);
     for (const char *at = said; (at = strstr(at, "back ")); at += 5)
       if (sscanf(at, "back %d", &ms) == 1 && ms > slowest) slowest = ms;
-    expect(mpi_lines(said, "back", "all_reduce sum of 1 f32") == 3 && mpi_lines(said, "back", "the mesh's ranks ") == 3 &&
-               mpi_lines(said, "back", " along axis ") == 3 && mpi_lines(said, "back", "within 500 ms") == 3 &&
-               !strstr(said, "wrong") && slowest < DEADLINE + LATE,
+    expect(mpi_lines(said, "back", "all_reduce sum of 1 f32") == 3 &&
+               mpi_lines(said, "back", "the mesh's ranks ") == 3 && mpi_lines(said, "back", " along axis ") == 3 &&
+               mpi_lines(said, "back", "within 500 ms") == 3 && !strstr(said, "wrong") && slowest < DEADLINE + LATE,
            killed ? "a killed rank" : "a rank that doesn't come", said);
   }
 }

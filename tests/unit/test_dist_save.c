@@ -1,5 +1,5 @@
 /* Tensors of a mesh in a folder: what one mesh has saved any other one loads, padding and repeated parts apart; files
- * that are cut off, broken or of another save are one clear error, and a save that was stopped leaves the one before. */
+ * that are cut off, broken or of another save are one clear error, and a save that was stopped leaves the last one. */
 #define _DEFAULT_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
