@@ -5,7 +5,6 @@
 #include "core/dist/partition.h"
 #include "core/dist/schedule.h"
 #include "core/runtime/internal.h"
-#include "tessera/coll.h"
 #include "tessera/dist.h"
 
 struct tsr_mesh {

@@ -1,7 +1,7 @@
-/* core/runtime/dist_pipeline.c - see tessera/dist.h: stages that hand each other activations and gradients, in the order
- * that the planner plays through (core/dist/pipeline.h). Between two neighbours each direction has a team of its own, so
- * that what goes forward never waits for what comes back; a send is started and waited for when its tensor is written
- * again. */
+/* core/runtime/dist_pipeline.c - see tessera/dist.h: stages that hand each other activations and gradients, in the
+ * order that the planner plays through (core/dist/pipeline.h). Between two neighbours each direction has a team of its
+ * own, so that what goes forward never waits for what comes back; a send is started, and waited for when its tensor is
+ * written again. */
 #include <string.h>
 
 #include "core/dist/pipeline.h"

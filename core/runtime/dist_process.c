@@ -1,5 +1,5 @@
-/* core/runtime/dist_process.c - meshes whose ranks are processes: each has one rank, and a team (tessera/coll.h) reaches
- * the others. What all must do alike is compared before anybody waits for it; a rank that can't go on tells the
+/* core/runtime/dist_process.c - meshes whose ranks are processes: each has one rank, and a team (tessera/coll.h)
+ * reaches the others. What all must do alike is compared before anybody waits for it; a rank that can't go on tells the
  * others why. */
 #include <stdio.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 #ifndef TESSERA_DIST_H
 #define TESSERA_DIST_H
 
+#include "tessera/coll.h"
 #include "tessera/tessera.h"
 
 #ifdef __cplusplus
@@ -15,7 +16,6 @@ extern "C" {
 /* ---- meshes ---------------------------------------------------------------------------------------------------- */
 
 typedef struct tsr_mesh tsr_mesh;
-struct tsr_team; /* tessera/coll.h */
 
 typedef struct tsr_mesh_desc {
   const char *const *axes; /* names: a letter, then letters, digits and _; the first varies fastest with the rank */
@@ -29,7 +29,7 @@ typedef struct tsr_mesh_desc {
   /* A team whose ranks are processes (transport "mpi"): its rank r is the mesh's, so that this process has one rank
    * alone, that rank's device and that rank's part of each tensor. Its deadline is that of each wait for another rank.
    * Borrowed; must outlive mesh, tensors and programs, and its size is the mesh's. NULL: all ranks are here. */
-  struct tsr_team *team;
+  tsr_team *team;
 } tsr_mesh_desc;
 
 TSR_API TSR_MUST_USE tsr_status tsr_mesh_create(tsr_context *ctx, const tsr_mesh_desc *desc, tsr_mesh **out);
@@ -183,7 +183,7 @@ typedef enum tsr_pipeline_task { TSR_PIPELINE_FORWARD, TSR_PIPELINE_BACKWARD } t
 typedef struct tsr_pipeline_desc {
   /* Rank s is stage s. Of threads: each stage has a mesh of its own. Of processes: those that have the same place in
    * their stages' meshes, each a rank of one of them. Borrowed. */
-  struct tsr_team *team;
+  tsr_team *team;
   int stage;            /* the caller's; of processes their rank in the team */
   const char *schedule; /* "1f1b" (NULL): as few microbatches at once as there are stages; "gpipe": all */
   int microbatches;     /* 0: twice the stages */
