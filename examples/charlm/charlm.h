@@ -2,7 +2,8 @@
  *   main.c        the command, the loop over steps
  *   model.c       the graph of the loss
  *   place.c       where it runs: a device, or the ranks of a mesh, threads or processes
- *   train.c       the two programs of a step, their tensors, parameters and state
+ *   train.c       the programs of a step and their tensors; train.h what a trainer consists of
+ *   state.c       parameters and moments: at first, whole, and in parts
  *   data.c        the text, and which bytes are in a batch
  *   checkpoint.c  the state in a file, replaced at once
  *   report.c      progress bar, CSV, HTML page with the curve */
