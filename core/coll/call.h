@@ -15,6 +15,7 @@ typedef struct coll_call {
   int32_t root, group;
   const char *algorithm; /* NULL: chosen (choose.h) */
   bool any_order;
+  const char *team;      /* for messages: whose ranks the numbers are; NULL: nothing more to say */
   const void *in;        /* coll_in_elements; may be NULL for none */
   void *out;             /* coll_out_elements; may be `in`, or hold it anywhere */
   int64_t deadline_ms;   /* from the start of the call; 0: 30,000 */

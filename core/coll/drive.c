@@ -99,7 +99,7 @@ static const char *standing(const coll_rank *r, long long ms, char *text, size_t
 
 static void expired(coll_rank *r) { /* under the lock */
   coll_team *t = r->team;
-  char text[200], still[80];
+  char text[COLL_CALL_TEXT], still[80];
   long long ms = (long long)(r->call->deadline_ms ? r->call->deadline_ms : DEADLINE_MS);
   coll_call_describe(t->now ? &t->call : r->call, text, sizeof text);
   if (r->phase == PHASE_JOIN) {

@@ -86,6 +86,7 @@ static inline void coll_tell(coll_team *t) { /* under the lock */
 
 /* The first cause counts. Under the lock. */
 void coll_team_stop(coll_team *t, tsr_code code, const char *fmt, ...) TSR_PRINTF(3, 4);
+enum { COLL_CALL_TEXT = 320 };
 const char *coll_call_describe(const coll_call *c, char *text, size_t n);
 /* What is wrong with a rank's own arguments; NULL: nothing. */
 const char *coll_call_bad(const coll_team *t, int32_t rank, const coll_call *c);

@@ -22,9 +22,10 @@ void coll_team_stop(coll_team *t, tsr_code code, const char *fmt, ...) {
 
 const char *coll_call_describe(const coll_call *c, char *text, size_t n) {
   const coll_op_info *op = coll_op_get(c->op);
-  snprintf(text, n, "%s%s%s of %lld %s%s%s", op->name, op->reduces ? " " : "",
+  snprintf(text, n, "%s%s%s of %lld %s%s%s%s%s", op->name, op->reduces ? " " : "",
            op->reduces ? coll_redop_name(c->redop) : "", (long long)c->count, tsr_dtype_name(c->dtype),
-           c->algorithm ? " by " : "", c->algorithm ? c->algorithm : "");
+           c->algorithm ? " by " : "", c->algorithm ? c->algorithm : "", c->team ? " in the team of " : "",
+           c->team ? c->team : "");
   return text;
 }
 
@@ -109,6 +110,12 @@ void coll_team_leave(coll_team *t, int32_t rank) {
   pthread_mutex_unlock(&t->lock);
 }
 
+void coll_team_abort(coll_team *t, tsr_code code, const char *cause) {
+  pthread_mutex_lock(&t->lock);
+  coll_team_stop(t, code, "%s", cause);
+  pthread_mutex_unlock(&t->lock);
+}
+
 void coll_team_choose_by(coll_team *t, const coll_choice *rows, size_t n) { t->choices = rows, t->n_choices = n; }
 
 int32_t coll_team_size(const coll_team *t) { return t->n_ranks; }
@@ -124,7 +131,7 @@ static bool same_algorithm(const coll_call *a, const coll_call *b) {
 }
 
 bool coll_calls_agree(coll_team *t, const coll_call *a, int32_t rank, const coll_call *b) {
-  char one[200], other[200];
+  char one[COLL_CALL_TEXT], other[COLL_CALL_TEXT];
   bool redop = !coll_op_get(a->op)->reduces || a->redop == b->redop;
   if (a->op == b->op && a->dtype == b->dtype && redop && a->count == b->count && a->root == b->root &&
       a->group == b->group && a->any_order == b->any_order && same_algorithm(a, b))

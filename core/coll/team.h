@@ -34,6 +34,8 @@ TSR_MUST_USE tsr_status coll_run_all(coll_team *t, const coll_call *calls, int32
 
 /* A rank that won't make another call says so: the others don't wait for their deadline. */
 void coll_team_leave(coll_team *t, int32_t rank);
+/* A rank that can't go on stops the team: all that wait in it return this error. */
+void coll_team_abort(coll_team *t, tsr_code code, const char *cause);
 /* Rows of choose.h, ahead of the library's, for calls that name no algorithm; the same on all ranks. Not copied. */
 void coll_team_choose_by(coll_team *t, const coll_choice *rows, size_t n);
 int32_t coll_team_size(const coll_team *t);

@@ -57,7 +57,7 @@ static tsr_status check_axis(int i, const char *name, int64_t size) {
 }
 
 tsr_status dist_mesh_make(const char *const *names, const int64_t *sizes, int n, int64_t ranks, dist_mesh *out) {
-  char text[DIST_MAX_AXES * (DIST_NAME + 24)] = "";
+  char text[DIST_MAX_AXES * (DIST_NAME + 24)] = "", fault[IR_MESH_FAULT];
   *out = (dist_mesh){.n = n};
   if (n < 1 || n > DIST_MAX_AXES) return BAD("%d axes; 1 to %d", n, DIST_MAX_AXES);
   if (ranks < 0 || ranks > DIST_MAX_RANKS) return BAD("%lld ranks; at most %d", (long long)ranks, DIST_MAX_RANKS);
@@ -68,7 +68,7 @@ tsr_status dist_mesh_make(const char *const *names, const int64_t *sizes, int n,
     const size_t at = strlen(text);
     snprintf(text + at, sizeof text - at, "%s%s=1", i ? "," : "", names[i]);
   }
-  const char *why = ir_mesh_fault(text);
+  const char *why = ir_mesh_fault(text, fault);
   return why ? BAD("%s", why) : fill(out, ranks);
 }
 

@@ -21,6 +21,24 @@ static void number_values(dist_problem *p) {
   }
 }
 
+/* What one device adds up as it computes it is rounded once, not twice: what is computed in a sum's kernel must be
+ * gathered before, where sums keep their order. */
+static void find_summed(dist_problem *p) {
+  for (int i = p->n_nodes - 1; i >= 0; i--) {
+    const dist_node *n = &p->nodes[i];
+    const bool sums = graph_is_kind(n->op, GRAPH_REDUCTION), within = graph_is_kind(n->op, GRAPH_POINTWISE);
+    const uint32_t summed = within && n->op->n_results == 1 ? dist_value_of(p, n->op->results[0])->summed : 0;
+    for (int k = 0; k < n->n_classes && (sums || within); k++) {
+      const dist_class *c = &n->classes[k];
+      if (sums ? c->result >= 0 || !c->rounds : !(summed >> c->result & 1)) continue;
+      for (int x = 0; x < n->op->n_operands; x++) {
+        dist_value *v = dist_value_of(p, n->op->operands[x]);
+        if (c->dim[x] >= 0 && v->v->n_uses == 1) v->summed |= 1u << c->dim[x];
+      }
+    }
+  }
+}
+
 static tsr_status describe(dist_problem *p, ir_op *op, dist_node *n) {
   graph_space space;
   n->op = op;
@@ -53,6 +71,7 @@ tsr_status dist_problem_init(dist_problem *p, ir_op *func, const dist_mesh *mesh
     st = describe(p, o, &p->nodes[o->scratch]);
   }
   for (int i = 0; i < p->n_values && !st; i++) p->values[i].wanted = p->values[i].v->shard;
+  if (!st && p->rules.keep_order) find_summed(p);
   if (st) dist_problem_clear(p);
   return st;
 }
@@ -126,6 +145,9 @@ static bool needs_whole(const dist_node *n, int operand, const dist_spec *s, int
 static bool may_pick(const dist_problem *p, const dist_node *n, const dist_class *c, int axis) {
   bool cut = false;
   if (c->result < 0 && c->rounds && p->rules.keep_order) return false;
+  if (c->result >= 0 && n->op->n_results == 1 &&
+      dist_value_of(p, n->op->results[0])->summed >> c->result & 1 && graph_is_kind(n->op, GRAPH_POINTWISE))
+    return false;
   for (int i = 0; i < n->op->n_operands; i++) {
     const dist_spec *s = &dist_value_of(p, n->op->operands[i])->spec;
     cut |= is_cut(s, c->dim[i], axis) || (c->dim[i] >= 0 && s->partial >> axis & 1 && c->result >= 0);

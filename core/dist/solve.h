@@ -23,6 +23,7 @@ typedef struct dist_value {
   dist_spec alts[DIST_ALTS]; /* how else its readers had it: made once each */
   int n_alts;
   const char *wanted; /* the shard that it was given; NULL: none */
+  uint32_t summed; /* dimensions along which its one reader, a kernel with it, adds up floats */
 } dist_value;
 
 typedef struct dist_node {

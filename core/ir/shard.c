@@ -1,6 +1,7 @@
 /* core/ir/shard.c - see ir/shard.h. */
 #include "core/ir/shard.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,16 +127,21 @@ int64_t ir_mesh_size(const char *mesh, const char *name, int n) {
   return 0;
 }
 
-const char *ir_mesh_fault(const char *mesh) {
+static const char *axis_fault(const char *name, int n, const char *what, char text[IR_MESH_FAULT]) {
+  snprintf(text, IR_MESH_FAULT, "axis \"%.*s\"%s", n < 64 ? n : 64, name, what);
+  return text;
+}
+
+const char *ir_mesh_fault(const char *mesh, char text[IR_MESH_FAULT]) {
   const char *name, *other;
   int n, m;
   int64_t size, more;
   if (!*mesh) return "it has no axes";
   for (const char *at = mesh; ir_mesh_next(&at, &name, &n, &size);) {
-    if (!is_name(name, n)) return "an axis is a letter, then letters, digits and _";
-    if (size < 1) return "the size of an axis is 1 to 1048576";
+    if (!is_name(name, n)) return axis_fault(name, n, ": a name is a letter, then letters, digits and _", text);
+    if (size < 1) return axis_fault(name, n, ": its size is 1 to 1048576", text);
     for (const char *rest = at; ir_mesh_next(&rest, &other, &m, &more);)
-      if (n == m && !strncmp(name, other, (size_t)n)) return "an axis is there twice";
+      if (n == m && !strncmp(name, other, (size_t)n)) return axis_fault(name, n, " is there twice", text);
   }
   return NULL;
 }

@@ -26,5 +26,7 @@ void ir_shard_print_type(strb *b, const ir_type *t, const char *shard);
 int64_t ir_mesh_size(const char *mesh, const char *name, int n);
 /* The axis at *at, which is moved on: size 0 where it has none; false: there are no more. */
 bool ir_mesh_next(const char **at, const char **name, int *n, int64_t *size);
-const char *ir_mesh_fault(const char *mesh);
+enum { IR_MESH_FAULT = 160 };
+/* What is wrong with it, and with which axis, in `text`: one sentence; NULL: nothing. */
+const char *ir_mesh_fault(const char *mesh, char text[IR_MESH_FAULT]);
 #endif

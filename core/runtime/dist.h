@@ -12,7 +12,10 @@ struct tsr_mesh {
   dist_mesh m;
   tsr_device **devices; /* by n_devices */
   int n_devices;
+  tsr_team *team; /* whose ranks are processes; NULL: all ranks are here */
+  int64_t first, end; /* the ranks of this process */
 };
+static inline bool mesh_has(const tsr_mesh *m, int64_t rank) { return rank >= m->first && rank < m->end; }
 static inline tsr_device *mesh_device(const tsr_mesh *m, int64_t rank) { return m->devices[rank % m->n_devices]; }
 
 struct tsr_dist_tensor {
@@ -39,7 +42,9 @@ void rt_copy_box(void *dst, rt_box to, const void *src, rt_box from, const int64
 typedef struct dist_team {
   uint32_t axes;
   int reversed; /* of a send to the rank before */
-  coll_team **groups;
+  coll_team **groups; /* those that no rank of this process is in: NULL */
+  tsr_team *own;      /* between processes: the one group's that is there */
+  const char **told;  /* by group, for messages: the axes and the ranks */
   int64_t n_groups;
   struct dist_team *next;
 } dist_team;
@@ -82,6 +87,21 @@ struct tsr_dist_program {
   int n_implicit; /* inputs that don't say how they lie on the mesh */
   bool ran, broken;
 };
+
+/* dist_process.c: meshes whose ranks are processes. */
+tsr_status rt_mesh_check_team(const tsr_mesh *m, const tsr_team *team);
+/* Collective: part `bytes` of rank `root`, which has it in `part`, on all ranks. */
+tsr_status rt_mesh_broadcast(const tsr_mesh *m, int64_t root, void *part, size_t bytes);
+/* Collective: mine, or that another rank's process couldn't do `what`. */
+tsr_status rt_mesh_agree(const tsr_mesh *m, const char *fn, const char *what, tsr_status mine);
+/* Collective: mine, or that another rank's process couldn't compile, or that they have compiled different programs. */
+tsr_status rt_dist_agree(const tsr_dist_program *p, tsr_status mine);
+/* The rank's program as text: printing numbers values where their slots stand, so a copy is printed. */
+tsr_status rt_dist_put_program(const tsr_dist_program *p, strb *b);
+/* Collective: the group of this process. */
+tsr_status rt_dist_team_open(const tsr_mesh *m, dist_team *t);
+/* The others of the group don't wait for a rank that has failed, and say why. */
+void rt_dist_team_stop(const tsr_mesh *m, dist_team *t, int64_t rank, tsr_status why);
 
 /* dist_run.c: one step of a rank. */
 typedef struct dist_run {

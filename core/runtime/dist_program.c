@@ -166,9 +166,9 @@ static tsr_status compile_step(tsr_dist_program *p, int step) {
     ir_op *func;
     tsr_graph *g;
     part->dev = mesh->devices[d];
-    bool shared = d >= mesh->m.ranks;
-    for (int k = 0; k < d; k++) shared |= mesh->devices[k] == part->dev;
-    if (shared) continue;
+    bool used = false;
+    for (int64_t r = mesh->first; r < mesh->end && !used; r++) used = rt_dist_device(p, r) == d;
+    if (!used) continue;
     TSR_TRY(rt_graph_new(mesh->ctx, &g));
     tsr_status st = step_module(p, &p->schedule.steps[step], &g->m, &func);
     if (!st) st = rt_graph_close(g, func);
@@ -182,6 +182,25 @@ static tsr_status compile_step(tsr_dist_program *p, int step) {
 
 /* ---- ranks that meet ------------------------------------------------------------------------------------------- */
 
+/* The mesh's ranks 2, 3 along axis 0 "tp" of size 2: in the order of their numbers in the group. */
+static tsr_status tell_group(tsr_dist_program *p, const dist_team *t, int64_t rank, const char **out) {
+  enum { MOST = 16 }; /* of so many all are named */
+  const dist_mesh *m = &p->mesh->m;
+  char axes[DIST_AXES_TOLD], text[DIST_AXES_TOLD + 16 * MOST];
+  int64_t member;
+  const int64_t group = dist_mesh_group(m, t->axes, rank, &member), n = dist_mesh_extent(m, t->axes);
+  dist_mesh_axes_told(m, t->axes, axes);
+  size_t at = (size_t)snprintf(text, sizeof text, "the mesh's ranks");
+  for (int64_t i = 0; i < n && n <= MOST; i++) {
+    const int64_t wanted = t->reversed ? n - 1 - i : i;
+    for (int64_t r = 0; r < m->ranks; r++)
+      if (dist_mesh_group(m, t->axes, r, &member) == group && member == wanted)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s %lld", i ? "," : "", (long long)r);
+  }
+  snprintf(text + at, sizeof text - at, " along %s", axes);
+  return (*out = arena_str(&p->arena, text)) ? NULL : st_oom();
+}
+
 static tsr_status find_team(tsr_dist_program *p, const ir_op *op, dist_team **out) {
   const graph_collective c = graph_collective_get(op);
   const uint32_t axes = dist_mesh_axes_of(&p->mesh->m, c.axes);
@@ -192,11 +211,24 @@ static tsr_status find_team(tsr_dist_program *p, const ir_op *op, dist_team **ou
   const int64_t n = dist_mesh_extent(&p->mesh->m, axes);
   if (!t) return st_oom();
   *t = (dist_team){.axes = axes, .reversed = reversed, .n_groups = p->mesh->m.ranks / n, .next = p->teams};
-  if (!(t->groups = arena_array(&p->arena, coll_team *, t->n_groups))) return st_oom();
+  t->groups = arena_array(&p->arena, coll_team *, t->n_groups);
+  t->told = arena_array(&p->arena, const char *, t->n_groups);
+  if (!t->groups || !t->told) return st_oom();
   p->teams = t;
-  for (int64_t g = 0; g < t->n_groups; g++)
-    TSR_TRY(coll_team_create(&p->mesh->ctx->al, (int32_t)n, NULL, &t->groups[g]));
+  for (int64_t r = p->mesh->first; r < p->mesh->end; r++) {
+    int64_t member;
+    const int64_t g = dist_mesh_group(&p->mesh->m, axes, r, &member);
+    if (!t->told[g]) TSR_TRY(tell_group(p, t, r, &t->told[g]));
+    if (!p->mesh->team && !t->groups[g])
+      TSR_TRY(coll_team_create(&p->mesh->ctx->al, (int32_t)n, NULL, &t->groups[g]));
+  }
   *out = t;
+  return NULL;
+}
+
+/* Between processes, when all have a program. */
+static tsr_status open_teams(tsr_dist_program *p) {
+  for (dist_team *t = p->teams; t && p->mesh->team; t = t->next) TSR_TRY(rt_dist_team_open(p->mesh, t));
   return NULL;
 }
 
@@ -238,7 +270,7 @@ static tsr_status prepare_steps(tsr_dist_program *p) {
 
 static tsr_status prepare_memory(tsr_dist_program *p) {
   const size_t staging = rt_dist_staging(p);
-  for (int64_t r = 0; r < p->mesh->m.ranks; r++) {
+  for (int64_t r = p->mesh->first; r < p->mesh->end; r++) {
     dist_rank_memory *m = &p->memory[r];
     if (p->schedule.n_slots)
       TSR_TRY(tsr_buffer_create(mesh_device(p->mesh, r), p->schedule.workspace, TSR_MEMORY_DEVICE, &m->workspace));
@@ -299,7 +331,8 @@ tsr_status tsr_dist_program_compile(tsr_mesh *mesh, const tsr_graph *g, const ts
   if (o) p->options = *o;
   arena_init(&p->arena, &mesh->ctx->al);
   trace_init(&p->trace, &mesh->ctx->al);
-  tsr_status st = build(p, g);
+  tsr_status st = rt_dist_agree(p, build(p, g));
+  if (!st) st = open_teams(p);
   if (st) tsr_dist_program_destroy(&p);
   *out = p;
   return st;
@@ -313,8 +346,10 @@ void tsr_dist_program_destroy(tsr_dist_program **pp) {
     tsr_program_destroy(&p->parts[i].program);
     tsr_stream_destroy(&p->parts[i].stream);
   }
-  for (dist_team *t = p->teams; t; t = t->next)
-    for (int64_t g = 0; g < t->n_groups; g++) coll_team_destroy(&t->groups[g]);
+  for (dist_team *t = p->teams; t; t = t->next) {
+    for (int64_t g = 0; g < t->n_groups && !t->own; g++) coll_team_destroy(&t->groups[g]);
+    tsr_team_destroy(&t->own);
+  }
   for (int64_t r = 0; p->memory && r < p->mesh->m.ranks; r++) {
     tsr_buffer_destroy(&p->memory[r].workspace);
     for (int i = 0; i < 2; i++)

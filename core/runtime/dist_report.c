@@ -34,7 +34,7 @@ tsr_status tsr_dist_program_print(const tsr_dist_program *p, char **text) {
   RT_NEED("dist_program_print", "p", p);
   strb b;
   strb_init(&b, &p->mesh->ctx->al);
-  ir_print(&b, p->rank.m);
+  TSR_TRY(rt_dist_put_program(p, &b));
   return rt_text(p->mesh->ctx, &b, text);
 }
 
@@ -169,6 +169,15 @@ int64_t tsr_dist_program_bytes(const tsr_dist_program *p) {
 
 /* ---- shards of graphs ------------------------------------------------------------------------------------------ */
 
+static tsr_status put_shard(tsr_graph *g, ir_value *v, const dist_mesh *m, const dist_spec *s) {
+  strb b;
+  strb_init(&b, &g->ctx->al);
+  dist_spec_print(&b, m, s);
+  v->shard = b.failed ? NULL : arena_str(&g->m->arena, strb_text(&b));
+  strb_clear(&b);
+  return v->shard ? NULL : st_oom();
+}
+
 tsr_status tsr_graph_shard(tsr_graph *g, tsr_value v, const tsr_mesh *mesh, const tsr_shardspec *spec) {
   const char *const fn = "graph_shard";
   RT_NEED(fn, "g", g);
@@ -177,11 +186,32 @@ tsr_status tsr_graph_shard(tsr_graph *g, tsr_value v, const tsr_mesh *mesh, cons
   if (v < 1 || v > g->n_values) return RT_BAD(g->ctx, fn, NULL, "not a value of this graph");
   ir_value *x = g->values[v - 1];
   dist_spec s;
-  strb b;
   TSR_TRY(rt_shardspec(mesh, x->type->rank, spec, x->def != NULL, &s));
-  strb_init(&b, &g->ctx->al);
-  dist_spec_print(&b, &mesh->m, &s);
-  x->shard = b.failed ? NULL : arena_str(&g->m->arena, strb_text(&b));
-  strb_clear(&b);
-  return x->shard ? NULL : st_oom();
+  return put_shard(g, x, &mesh->m, &s);
+}
+
+tsr_status tsr_graph_shard_output(tsr_graph *g, int i, const tsr_mesh *mesh, const tsr_shardspec *spec) {
+  const char *const fn = "graph_shard_output";
+  RT_NEED(fn, "g", g);
+  RT_NEED(fn, "mesh", mesh);
+  RT_NEED(fn, "spec", spec);
+  const int n = tsr_graph_n_outputs(g);
+  if (i < 0 || i >= n) return RT_BAD(g->ctx, fn, NULL, "output %d of %d", i, n);
+  ir_value *x = g->func->regions[0]->last->operands[i];
+  dist_spec s;
+  if (!x->def) return RT_BAD(g->ctx, fn, "tsr_graph_shard says how inputs lie", "output %d is an input", i);
+  TSR_TRY(rt_shardspec(mesh, x->type->rank, spec, true, &s));
+  return put_shard(g, x, &mesh->m, &s);
+}
+
+tsr_status tsr_graph_shard_as(tsr_graph *g, tsr_value v, const tsr_dist_tensor *t) {
+  const char *const fn = "graph_shard_as";
+  RT_NEED(fn, "g", g);
+  RT_NEED(fn, "t", t);
+  if (v < 1 || v > g->n_values) return RT_BAD(g->ctx, fn, NULL, "not a value of this graph");
+  ir_value *x = g->values[v - 1];
+  bool same = x->type->rank == t->shape.rank;
+  for (int i = 0; same && i < t->shape.rank; i++) same = x->type->dims[i] == t->shape.dims[i];
+  if (!same) return RT_BAD(g->ctx, fn, NULL, "the value and the tensor have different shapes");
+  return put_shard(g, x, &t->mesh->m, &t->spec);
 }

@@ -88,7 +88,7 @@ static tsr_status do_step(rank_state *s, int step) {
   tsr_status st = p->schedule.steps[step].kind == DIST_COMPUTE ? compute(r, s->rank, step, &began)
                   : p->schedule.steps[step].kind == DIST_LOCAL ? rt_dist_local(r, s->rank, step)
                                                                : rt_dist_collective(r, s->rank, step);
-  if (s->rank == 0)
+  if (s->rank == p->mesh->first)
     p->timing[step] =
         (dist_timing){(double)(began - s->all->begun_ns) * 1e-3, (double)(clock_ns() - s->all->begun_ns) * 1e-3};
   return st;
@@ -96,13 +96,10 @@ static tsr_status do_step(rank_state *s, int step) {
 
 /* The others of its groups don't wait for a rank that has failed. */
 static void leave(rank_state *s) {
-  tsr_dist_program *p = s->all->run.p;
-  for (dist_team *t = p->teams; t; t = t->next) {
-    int64_t member;
-    const int64_t group = dist_mesh_group(&p->mesh->m, t->axes, s->rank, &member);
-    const int64_t n = dist_mesh_extent(&p->mesh->m, t->axes);
-    coll_team_leave(t->groups[group], (int32_t)(t->reversed ? n - 1 - member : member));
-  }
+  const tsr_dist_program *p = s->all->run.p;
+  pthread_mutex_lock(&s->all->lock);
+  for (dist_team *t = p->teams; t; t = t->next) rt_dist_team_stop(p->mesh, t, s->rank, s->all->first);
+  pthread_mutex_unlock(&s->all->lock);
 }
 
 static void run_stream(stream_state *x) {
@@ -136,7 +133,7 @@ static tsr_status copy_outputs(dist_run *r) {
     void *bytes = al_alloc(&r->p->mesh->ctx->al, s->bytes + 1, 64);
     if (!bytes) return st_oom();
     tsr_status st = NULL;
-    for (int64_t k = 0; k < r->p->mesh->m.ranks && !st; k++) {
+    for (int64_t k = r->p->mesh->first; k < r->p->mesh->end && !st; k++) {
       tsr_binding from;
       tsr_buffer *to;
       st = rt_dist_binding(r, k, q->outputs[i], &from);
@@ -154,27 +151,31 @@ static tsr_status copy_outputs(dist_run *r) {
 static tsr_status touch(const tsr_dist_program *p, tsr_dist_tensor *const *t, int n) {
   tsr_buffer *b;
   for (int i = 0; i < n; i++)
-    for (int64_t r = 0; r < p->mesh->m.ranks; r++) TSR_TRY(tsr_dist_tensor_local(t[i], r, &b));
+    for (int64_t r = p->mesh->first; r < p->mesh->end; r++) TSR_TRY(tsr_dist_tensor_local(t[i], r, &b));
   return NULL;
 }
 
+/* The last stream is the calling thread's: between processes the one with the collectives, since an MPI may want all
+ * its calls from one thread. */
 static tsr_status start_all(running *x, stream_state *streams, int per_rank) {
-  for (int64_t r = 0; r < x->n_ranks; r++)
-    for (int k = 0; k < per_rank; k++) {
-      stream_state *s = &streams[r * per_rank + k];
-      *s = (stream_state){.rank = &x->ranks[r], .stream = k};
-      if (pthread_create(&s->thread, NULL, thread_main, s))
-        return st_make(NULL, TSR_OUT_OF_MEMORY, RT_WHERE("dist_program_run", NULL), "no thread for rank %lld",
-                       (long long)r);
-      s->started = true;
-    }
+  const int64_t last = x->n_ranks * per_rank - 1;
+  for (int64_t i = 0; i <= last; i++) {
+    stream_state *s = &streams[i];
+    *s = (stream_state){.rank = &x->ranks[i / per_rank], .stream = (int)(i % per_rank)};
+    if (i == last) break;
+    if (pthread_create(&s->thread, NULL, thread_main, s))
+      return st_make(NULL, TSR_OUT_OF_MEMORY, RT_WHERE("dist_program_run", NULL), "no thread for rank %lld",
+                     (long long)s->rank->rank);
+    s->started = true;
+  }
+  run_stream(&streams[last]);
   return NULL;
 }
 
 static tsr_status run_all(tsr_dist_program *p, tsr_dist_tensor *const *in, tsr_dist_tensor *const *out) {
   const tsr_allocator *al = &p->mesh->ctx->al;
   const int per_rank = p->options.no_overlap ? 1 : DIST_STREAMS;
-  const size_t n = (size_t)p->mesh->m.ranks, steps = (size_t)p->schedule.n_steps + 1;
+  const size_t n = (size_t)(p->mesh->end - p->mesh->first), steps = (size_t)p->schedule.n_steps + 1;
   running x = {.run = {p, in, out}, .n_ranks = (int64_t)n, .begun_ns = clock_ns()};
   stream_state *streams = al_zalloc(al, n * (size_t)per_rank * sizeof *streams);
   bool *done = al_zalloc(al, n * steps);
@@ -182,7 +183,7 @@ static tsr_status run_all(tsr_dist_program *p, tsr_dist_tensor *const *in, tsr_d
   tsr_status st = streams && done && x.ranks ? NULL : st_oom();
   pthread_mutex_init(&x.lock, NULL);
   for (size_t r = 0; r < n && x.ranks; r++) {
-    x.ranks[r] = (rank_state){.all = &x, .rank = (int64_t)r, .done = done + r * steps};
+    x.ranks[r] = (rank_state){.all = &x, .rank = p->mesh->first + (int64_t)r, .done = done + r * steps};
     pthread_mutex_init(&x.ranks[r].lock, NULL);
     pthread_cond_init(&x.ranks[r].changed, NULL);
   }

@@ -4,6 +4,7 @@
 
 #include "core/base/dtype.h"
 #include "core/runtime/dist.h"
+#include "core/runtime/team_base.h"
 
 int rt_dist_device(const tsr_dist_program *p, int64_t rank) {
   int d = (int)(rank % p->mesh->n_devices), first = 0;
@@ -170,6 +171,8 @@ tsr_status rt_dist_collective(dist_run *r, int64_t rank, int step) {
                           .dtype = type,
                           .redop = redop_of(c.reduction),
                           .root = (int32_t)c.root,
+                          .team = team->told[group],
+                          .deadline_ms = r->p->mesh->team ? r->p->mesh->team->deadline_ms : 0,
                           .count = (int64_t)(whole / tsr_dtype_size(type)),
                           .in = m->host[0],
                           .out = m->host[1]};

@@ -19,7 +19,10 @@ tsr_status tsr_mesh_create(tsr_context *c, const tsr_mesh_desc *d, tsr_mesh **ou
   TSR_TRY(dist_mesh_make(d->axes, d->sizes, d->n_axes, d->ranks ? d->ranks : sized ? 0 : d->n_devices, &m));
   tsr_mesh *x = al_new(&c->al, tsr_mesh);
   if (!x) return st_oom();
-  *x = (tsr_mesh){.ctx = c, .m = m, .n_devices = d->n_devices};
+  *x = (tsr_mesh){.ctx = c, .m = m, .n_devices = d->n_devices, .team = d->team, .end = m.ranks};
+  tsr_status st = d->team ? rt_mesh_check_team(x, d->team) : NULL;
+  if (st) return al_delete(&c->al, x), st;
+  if (d->team) x->first = tsr_team_rank(d->team), x->end = x->first + 1;
   if (d->n_devices) {
     x->devices = al_alloc(&c->al, sizeof *x->devices * (size_t)d->n_devices, 16);
     if (!x->devices) return al_delete(&c->al, x), st_oom();
@@ -39,6 +42,7 @@ void tsr_mesh_destroy(tsr_mesh **mp) {
 }
 
 int64_t tsr_mesh_ranks(const tsr_mesh *m) { return m ? m->m.ranks : 0; }
+int64_t tsr_mesh_rank(const tsr_mesh *m) { return m && m->team ? m->first : -1; }
 
 static int axis_of(const tsr_mesh *m, const char *axis) {
   return m && axis ? dist_mesh_axis(&m->m, axis, (int)strlen(axis)) : -1;
@@ -64,7 +68,10 @@ tsr_status tsr_mesh_print(const tsr_mesh *m, char **text) {
   for (int64_t r = 0; r < m->m.ranks; r++) {
     strb_printf(&b, "  rank %lld:", (long long)r);
     for (int a = 0; a < m->m.n; a++) strb_printf(&b, " %s %lld", m->m.name[a], (long long)dist_mesh_coord(&m->m, r, a));
-    strb_printf(&b, ", %s\n", m->n_devices ? mesh_device(m, r)->info.id : "no device");
+    strb_printf(&b, ", %s\n",
+                !mesh_has(m, r) ? "another process"
+                : m->n_devices  ? mesh_device(m, r)->info.id
+                                : "no device");
   }
   return rt_text(m->ctx, &b, text);
 }
@@ -186,6 +193,10 @@ tsr_status tsr_dist_tensor_local(tsr_dist_tensor *t, int64_t rank, tsr_buffer **
   tsr_mesh *m = t->mesh;
   tsr_shape local;
   if (!m->n_devices) return RT_BAD(m->ctx, fn, "give tsr_mesh_create devices", "the mesh has no devices");
+  if (!mesh_has(m, rank))
+    return RT_BAD(m->ctx, fn, "tsr_dist_tensor_gather brings all parts together",
+                  "rank %lld's part is in another process: this one is rank %lld", (long long)rank,
+                  (long long)m->first);
   if (!t->parts && !(t->parts = al_zalloc(&m->ctx->al, sizeof *t->parts * (size_t)m->m.ranks))) return st_oom();
   if (!t->parts[rank]) {
     const size_t bytes = part_bytes(t, &local);
@@ -218,13 +229,13 @@ void rt_copy_box(void *dst, rt_box to, const void *src, rt_box from, const int64
   }
 }
 
-/* Between the whole on the host and one rank's part. */
+/* Between the whole on the host and one rank's part. A part that is read is every process's. */
 static tsr_status exchange(tsr_dist_tensor *t, int64_t rank, void *whole, bool scatter) {
   const tsr_allocator *al = &t->mesh->ctx->al;
   int64_t starts[TSR_MAX_RANK], sizes[TSR_MAX_RANK], zeros[TSR_MAX_RANK] = {0};
   tsr_shape local;
-  tsr_buffer *b;
-  TSR_TRY(tsr_dist_tensor_local(t, rank, &b));
+  tsr_buffer *b = NULL;
+  if (mesh_has(t->mesh, rank)) TSR_TRY(tsr_dist_tensor_local(t, rank, &b));
   const size_t bytes = part_bytes(t, &local);
   if (!bytes) return NULL;
   dist_spec_piece(&t->mesh->m, &t->spec, t->shape.dims, rank, starts, sizes);
@@ -235,7 +246,8 @@ static tsr_status exchange(tsr_dist_tensor *t, int64_t rank, void *whole, bool s
     rt_copy_box(part, of_part, whole, of_whole, sizes, local.rank, tsr_dtype_size(t->dtype));
     st = tsr_buffer_write(b, 0, part, bytes);
   } else if (!st) {
-    st = tsr_buffer_read(b, 0, part, bytes);
+    if (b) st = tsr_buffer_read(b, 0, part, bytes);
+    if (!st) st = rt_mesh_broadcast(t->mesh, rank, part, bytes);
     if (!st) rt_copy_box(whole, of_whole, part, of_part, sizes, local.rank, tsr_dtype_size(t->dtype));
   }
   al_free(al, part, bytes, 16);
@@ -245,7 +257,7 @@ static tsr_status exchange(tsr_dist_tensor *t, int64_t rank, void *whole, bool s
 tsr_status tsr_dist_tensor_scatter(tsr_dist_tensor *t, const void *whole) {
   RT_NEED("dist_tensor_scatter", "t", t);
   RT_NEED("dist_tensor_scatter", "whole", whole);
-  for (int64_t r = 0; r < t->mesh->m.ranks; r++) TSR_TRY(exchange(t, r, (void *)whole, true));
+  for (int64_t r = t->mesh->first; r < t->mesh->end; r++) TSR_TRY(exchange(t, r, (void *)whole, true));
   return NULL;
 }
 

@@ -85,6 +85,37 @@ fixed --checkpoint killed --csv killed.csv >out 2>&1 || bad "$(tail -1 out)"
 grep -q 'goes on after step' out || bad "it began anew"
 cmp whole killed && cmp whole.csv killed.csv || bad "what goes on differs from what wasn't stopped"
 
+# ---- a mesh, its ranks threads, then processes: deterministic the same bits, else within what roundings make ---------
+parts() { small --layers 2 --batch 8 --steps 12 "$@"; }
+parts --mode deterministic --microbatches 4 --csv one.csv >out 2>&1 || bad "$(tail -1 out)"
+for mesh in tp=2,dp=2 dp=2,pp=2; do
+  parts --mode deterministic --microbatches 4 --mesh $mesh --csv mesh.csv >out 2>&1 || bad "$mesh: $(tail -1 out)"
+  cmp one.csv mesh.csv || bad "$mesh differs from one device"
+done
+parts --mode standard --microbatches 4 --csv fast.csv >out 2>&1 || bad "$(tail -1 out)"
+parts --mode standard --microbatches 4 --mesh tp=2,dp=2 --csv mesh.csv >out 2>&1 || bad "$(tail -1 out)"
+within "$(loss_of fast.csv 12)" "$(loss_of mesh.csv 12)" 0.02 || bad "standard: a mesh and one device are apart"
+parts --mode standard --mesh pp=2 --microbatches 1 >out 2>&1 || bad "$(tail -1 out)"
+grep -q 'warning: fewer microbatches (1) than stages (2)' out || bad "no warning of few microbatches"
+processes() { # how many, then the options
+  local n=$1
+  shift
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 120 mpirun --oversubscribe -n "$n" \
+    "${model[@]}" --layers 2 --batch 8 --mode deterministic --microbatches 4 --transport mpi "$@"
+}
+if command -v mpirun >/dev/null && processes 1 --mesh dp=1 --steps 1 >out 2>&1; then
+  # 8 processes begin, ranks of another mesh and then one device go on from what they wrote.
+  processes 8 --mesh tp=2,dp=2,pp=2 --steps 6 --checkpoint parts >out 2>&1 || bad "8 processes: $(tail -1 out)"
+  parts --mode deterministic --microbatches 4 --mesh dp=3 --steps 9 --checkpoint parts >out 2>&1 || bad "$(tail -1 out)"
+  parts --mode deterministic --microbatches 4 --checkpoint parts --csv mesh.csv >out 2>&1 || bad "$(tail -1 out)"
+  grep -q 'goes on after step 9' out || bad "one device began anew"
+  cmp one.csv mesh.csv || bad "8 processes, 3 ranks and one device differ from one device"
+  processes 2 --mesh pp=2 --schedule gpipe --steps 12 --csv mesh.csv >out 2>&1 || bad "gpipe: $(tail -1 out)"
+  cmp one.csv mesh.csv || bad "gpipe between processes differs from one device"
+else
+  echo "no processes: mpirun or the module for MPI isn't there"
+fi
+
 # ---- what can't be ---------------------------------------------------------------------------------------------------
 says() { # what it says, then the command
   local want=$1
@@ -99,6 +130,15 @@ says "--csv needs a value" small --csv
 says "--half f8: bf16 or f16" small --half f8
 says "--growth 0: a number from 1" small --growth 0
 says "33 columns for 2 heads" small --width 33
+says "--mesh ep=2: the axes are tp, dp and pp" small --mesh ep=2
+says "--mesh pp=2,tp=2: pp, the outermost, comes last" small --mesh pp=2,tp=2
+says "--mesh tp: axes with their sizes" small --mesh tp
+says "--mesh tp=0: the size of tp is a number from 1" small --mesh tp=0
+says "1 layers for 2 stages" small --mesh pp=2
+says "4 sequences for 3 microbatches" small --microbatches 3
+says "--transport is for a --mesh" small --transport mpi
+says "--schedule is for a --mesh with pp" small --schedule gpipe
+says "--memory is for one device" small --memory 900 --mesh dp=2
 says "there is no /nowhere" small --text /nowhere
 says "whole is of a run with other options" small --steps 130 --checkpoint whole
 head -c 1000 whole >part

@@ -1,10 +1,12 @@
 /* tessera/dist.h - meshes of devices, tensors that are spread over them, and programs that run on all of them: a graph
  * written for one device, with shards on its inputs, is cut up so that each rank computes its part, with collectives
  * where parts must meet. Its results are those of one device. Conventions are tessera.h's; the guide is
- * docs/distributed.md. All ranks are of this process: a rank is a thread that drives its device. */
+ * docs/distributed.md. Ranks are of this process, a rank being a thread that drives its device, or each is a process of
+ * an MPI program: then all of them make the same calls in the same order, with the same graphs and options. */
 #ifndef TESSERA_DIST_H
 #define TESSERA_DIST_H
 
+#include "tessera/coll.h"
 #include "tessera/tessera.h"
 
 #ifdef __cplusplus
@@ -24,11 +26,17 @@ typedef struct tsr_mesh_desc {
    * planned with, on which nothing runs. Borrowed. */
   tsr_device *const *devices;
   int n_devices;
+  /* A team whose ranks are processes (transport "mpi"): its rank r is the mesh's, so that this process has one rank
+   * alone, that rank's device and that rank's part of each tensor. Its deadline is that of each wait for another rank.
+   * Borrowed; must outlive mesh, tensors and programs, and its size is the mesh's. NULL: all ranks are here. */
+  tsr_team *team;
 } tsr_mesh_desc;
 
 TSR_API TSR_MUST_USE tsr_status tsr_mesh_create(tsr_context *ctx, const tsr_mesh_desc *desc, tsr_mesh **out);
 TSR_API void tsr_mesh_destroy(tsr_mesh **mesh);
 TSR_API int64_t tsr_mesh_ranks(const tsr_mesh *mesh);
+/* The rank that is this process; -1: all ranks are here. */
+TSR_API int64_t tsr_mesh_rank(const tsr_mesh *mesh);
 /* An axis's size, 0: there is none of that name; a rank's place along it, -1 likewise. */
 TSR_API int64_t tsr_mesh_size(const tsr_mesh *mesh, const char *axis);
 TSR_API int64_t tsr_mesh_coordinate(const tsr_mesh *mesh, int64_t rank, const char *axis);
@@ -66,16 +74,28 @@ TSR_API void tsr_dist_tensor_destroy(tsr_dist_tensor **t);
  * rank has, padding included. */
 TSR_API TSR_MUST_USE tsr_status tsr_dist_tensor_part(const tsr_dist_tensor *t, int64_t rank, int64_t *starts,
                                                      int64_t *sizes, tsr_shape *local);
-/* Bytes of all ranks' parts together that are allocated now. */
+/* Bytes of the parts of all ranks of this process together that are allocated now. */
 TSR_API size_t tsr_dist_tensor_allocated(const tsr_dist_tensor *t);
-/* A rank's part on its device, row-major; allocated with zeros the first time. Belongs to the tensor. */
+/* A rank's part on its device, row-major; allocated with zeros the first time. Belongs to the tensor. The part of a
+ * rank of another process is TSR_INVALID_ARGUMENT. */
 TSR_API TSR_MUST_USE tsr_status tsr_dist_tensor_local(tsr_dist_tensor *t, int64_t rank, tsr_buffer **out);
 /* The whole tensor between host memory, row-major, and all ranks; padding is 0. Of parts that several ranks have the
- * first rank's is read. */
+ * first rank's is read. Between processes each scatters its own part of what it is given, and sends nothing; gathering
+ * is collective, and each gets the whole. */
 TSR_API TSR_MUST_USE tsr_status tsr_dist_tensor_scatter(tsr_dist_tensor *t, const void *whole);
 TSR_API TSR_MUST_USE tsr_status tsr_dist_tensor_gather(tsr_dist_tensor *t, void *whole);
 /* "dp,*" as in IR text, on one line; free with tsr_text_free. */
 TSR_API TSR_MUST_USE tsr_status tsr_dist_tensor_print(const tsr_dist_tensor *t, char **text);
+
+/* Tensors of one mesh in a folder, by names of at most 63 characters: each rank writes a file with the parts that are
+ * its own, and of parts that several have the first one writes. A process that is killed meanwhile leaves what was
+ * saved before. Loading takes tensors of the same names, shapes and types on any mesh, of as many ranks as there are:
+ * each reads what its parts need (TSR_NOT_FOUND: they aren't all there). Between processes both are collective, over a
+ * folder that all of them see: where one fails, all return. */
+TSR_API TSR_MUST_USE tsr_status tsr_dist_save(const char *folder, const char *const *names,
+                                              tsr_dist_tensor *const *tensors, int n);
+TSR_API TSR_MUST_USE tsr_status tsr_dist_load(const char *folder, const char *const *names,
+                                              tsr_dist_tensor *const *tensors, int n);
 
 /* ---- graphs with shards ---------------------------------------------------------------------------------------- */
 
@@ -84,6 +104,12 @@ TSR_API TSR_MUST_USE tsr_status tsr_dist_tensor_print(const tsr_dist_tensor *t, 
  * its inputs. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_shard(tsr_graph *g, tsr_value v, const tsr_mesh *mesh,
                                                 const tsr_shardspec *spec);
+/* The same of output i: of a graph whose values have no numbers (tsr_graph_grad's). */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_shard_output(tsr_graph *g, int i, const tsr_mesh *mesh,
+                                                       const tsr_shardspec *spec);
+
+/* The value lies as this tensor does, which has its shape: what one program puts out, another takes. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_shard_as(tsr_graph *g, tsr_value v, const tsr_dist_tensor *t);
 
 typedef struct tsr_dist_options {
   tsr_compile_options compile; /* of each rank's parts */
@@ -107,7 +133,8 @@ typedef struct tsr_dist_program tsr_dist_program;
 /* For a mesh with devices. Under the policy `deterministic` no sum of floats is split between ranks: results have the
  * bits of one device of the same kind. A mesh of several ranks needs shards on some input: TSR_INVALID_ARGUMENT says
  * how to write them. A graph that has collectives and no shards is each rank's program as it is. options may be NULL;
- * mesh and devices must outlive the program. */
+ * mesh and devices must outlive the program. Between processes collective: where one of them can't compile, or compiles
+ * another program (TSR_COLLECTIVE_MISMATCH), none has one. */
 TSR_API TSR_MUST_USE tsr_status tsr_dist_program_compile(tsr_mesh *mesh, const tsr_graph *g,
                                                          const tsr_dist_options *options, tsr_dist_program **out);
 TSR_API void tsr_dist_program_destroy(tsr_dist_program **p);
@@ -116,8 +143,10 @@ TSR_API int tsr_dist_program_n_outputs(const tsr_dist_program *p);
 /* A new tensor that lies as input or output i does: not allocated yet. */
 TSR_API TSR_MUST_USE tsr_status tsr_dist_program_input(const tsr_dist_program *p, int i, tsr_dist_tensor **out);
 TSR_API TSR_MUST_USE tsr_status tsr_dist_program_output(const tsr_dist_program *p, int i, tsr_dist_tensor **out);
-/* Runs all ranks and returns when all are done. Tensors lie as the program's do, else TSR_INVALID_ARGUMENT; outputs
- * are none of the inputs. The first rank's error; the program must then be compiled anew. */
+/* Runs all ranks of this process and returns when they are done. Tensors lie as the program's do, else
+ * TSR_INVALID_ARGUMENT; outputs are none of the inputs. The first rank's error; the program must then be compiled anew.
+ * Between processes a rank that fails makes the others return its error, one that is killed, stopped or slow makes them
+ * return TSR_TIMEOUT by the team's deadline; the message names rank, collective, axes and peer. */
 TSR_API TSR_MUST_USE tsr_status tsr_dist_program_run(tsr_dist_program *p, tsr_dist_tensor *const *inputs,
                                                      tsr_dist_tensor *const *outputs);
 /* Each rank's program as Graph IR, with its collectives. */
@@ -131,7 +160,8 @@ typedef struct tsr_dist_collective {
   int64_t bytes;                     /* the vector's, as nccl-tests count */
   double planned_us;
   double us,
-      overlapped_us; /* of the last run, on rank 0: its time, and how much of that computing went on; < 0: not run */
+      overlapped_us; /* of the last run, on this process's first rank: its time, and how much of that computing went
+                        on; < 0: not run */
 } tsr_dist_collective;
 TSR_API int tsr_dist_program_n_collectives(const tsr_dist_program *p);
 TSR_API tsr_dist_collective tsr_dist_program_collective(const tsr_dist_program *p, int i);
@@ -144,6 +174,47 @@ TSR_API TSR_MUST_USE tsr_status tsr_dist_program_profile(const tsr_dist_program 
 TSR_API TSR_MUST_USE tsr_status tsr_dist_program_check(const tsr_dist_program *p, char **text, int *n_failed);
 /* Bytes of a rank: inputs, outputs, and what is between them. */
 TSR_API int64_t tsr_dist_program_bytes(const tsr_dist_program *p);
+
+/* ---- pipelines ------------------------------------------------------------------------------------------------- */
+
+typedef struct tsr_pipeline tsr_pipeline;
+typedef enum tsr_pipeline_task { TSR_PIPELINE_FORWARD, TSR_PIPELINE_BACKWARD } tsr_pipeline_task;
+
+typedef struct tsr_pipeline_desc {
+  /* Rank s is stage s. Of threads: each stage has a mesh of its own. Of processes: those that have the same place in
+   * their stages' meshes, each a rank of one of them. Borrowed. */
+  tsr_team *team;
+  int stage;            /* the caller's; of processes their rank in the team */
+  const char *schedule; /* "1f1b" (NULL): as few microbatches at once as there are stages; "gpipe": all */
+  int microbatches;     /* 0: twice the stages */
+  /* What comes from the stage before lies so, and what goes to the next one; NULL on the first, on the last. Meshes
+   * must outlive the pipeline, the tensors needn't. */
+  const tsr_dist_tensor *input, *output;
+} tsr_pipeline_desc;
+
+/* One task of a stage: the forward pass of a microbatch, or its backward pass. */
+typedef struct tsr_pipeline_step {
+  tsr_pipeline_task task;
+  int microbatch;
+  tsr_dist_tensor *in;   /* from the stage before; backward: the gradient of what was sent to the next one */
+  tsr_dist_tensor *out;  /* to be written, for the next one; backward: the gradient of `kept`, for the one before */
+  tsr_dist_tensor *kept; /* backward: what `in` was when this microbatch went forward */
+} tsr_pipeline_step;       /* NULL where there is no such stage */
+typedef tsr_status (*tsr_pipeline_work)(void *user, const tsr_pipeline_step *step);
+
+/* Collective over the team. Stages that differ in schedule or microbatches, or in what goes between them, are
+ * TSR_COLLECTIVE_MISMATCH on all of them. */
+TSR_API TSR_MUST_USE tsr_status tsr_pipeline_create(tsr_context *ctx, const tsr_pipeline_desc *desc,
+                                                    tsr_pipeline **out);
+TSR_API void tsr_pipeline_destroy(tsr_pipeline **p);
+/* Calls `work` for the stage's tasks in the order of the schedule, on the calling thread; what it makes is on its way
+ * while the next task runs. A status that it returns makes all stages return, with that as cause; then the pipeline is
+ * made anew. */
+TSR_API TSR_MUST_USE tsr_status tsr_pipeline_run(tsr_pipeline *p, tsr_pipeline_work work, void *user);
+TSR_API int tsr_pipeline_microbatches(const tsr_pipeline *p);
+/* The schedule, what the stage holds at once, how long stages that take the same are idle, and a line "warning: .."
+ * where there are fewer microbatches than stages. */
+TSR_API TSR_MUST_USE tsr_status tsr_pipeline_explain(const tsr_pipeline *p, char **text);
 
 #ifdef __cplusplus
 }

@@ -16,6 +16,7 @@ static void must(tsr_status st) {
 }
 
 void rig_open(dist_rig *r) {
+  *r = (dist_rig){0};
   must(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &r->ctx));
   for (int i = 0; i < 4; i++) must(tsr_device_open(r->ctx, "cpu:0", &r->cpu[i]));
 }
@@ -38,7 +39,9 @@ tsr_mesh *rig_mesh(dist_rig *r, const char *axes, int n_devices) {
     names[n] = at, sizes[n] = atoll(eq + 1);
   }
   must(tsr_mesh_create(
-      r->ctx, &(tsr_mesh_desc){.axes = names, .sizes = sizes, .n_axes = n, .devices = r->cpu, .n_devices = n_devices},
+      r->ctx,
+      &(tsr_mesh_desc){
+          .axes = names, .sizes = sizes, .n_axes = n, .devices = r->cpu, .n_devices = n_devices, .team = r->team},
       &m));
   return m;
 }

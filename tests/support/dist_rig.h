@@ -8,6 +8,7 @@ enum { RIG_MOST = 32 };
 typedef struct dist_rig {
   tsr_context *ctx;
   tsr_device *cpu[4];
+  struct tsr_team *team; /* of the meshes' ranks; NULL: they are of this process */
 } dist_rig;
 
 void rig_open(dist_rig *r);

@@ -7,32 +7,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/types.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/runtime/transports.h"
 #include "tessera/coll.h"
 #include "tests/support/coll_case.h"
+#include "tests/support/mpi_rig.h"
 
 /* LATE: a machine may be busy; whoever has no deadline is back only when mpirun is ended, after 120 s. */
 enum { N = 4, COUNT = 3000, DEADLINE = 300, LATE = 30000, STOPS = 12 };
-
-static const char *folder;
 
 static int64_t now_ms(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-static void note(int32_t rank, const char *kind, const char *text) {
-  char path[600];
-  snprintf(path, sizeof path, "%s/%d", folder, rank);
-  FILE *f = fopen(path, "a");
-  if (f) fprintf(f, "%s %s\n", kind, text), fclose(f);
 }
 
 /* ---- a rank ------------------------------------------------------------------------------------------------------ */
@@ -52,7 +42,7 @@ static bool open_team(rank *k) {
   if (st && tsr_status_code(st) == TSR_UNAVAILABLE) printf("%s\n", tsr_status_message(st)), exit(77);
   if (!st) k->me = link->rank, k->n = link->n_ranks;
   if (!st) st = coll_team_create_linked(NULL, link, NULL, &k->team);
-  if (st) note(k->me, "wrong", tsr_status_message(st));
+  if (st) mpi_note(k->me, "wrong", tsr_status_message(st));
   return !st;
 }
 
@@ -77,14 +67,14 @@ static void results(rank *k) {
         coll_case_fill(&c, k->n, k->me, cases % 3 == 1, in, out);
         tsr_status st = coll_run_rank(k->team, k->me, &c);
         snprintf(text, sizeof text, "%s by %s of %s", coll_op_get(c.op)->name, a->name, tsr_dtype_name(c.dtype));
-        if (st) note(k->me, "wrong", tsr_status_message(st));
-        else if (coll_case_wrong(&c, k->n, k->me)) note(k->me, "wrong", text);
+        if (st) mpi_note(k->me, "wrong", tsr_status_message(st));
+        else if (coll_case_wrong(&c, k->n, k->me)) mpi_note(k->me, "wrong", text);
         tsr_status_free(st);
         free(in), free(out);
         cases++;
       }
   snprintf(text, sizeof text, "%d", cases);
-  note(k->me, "cases", text);
+  mpi_note(k->me, "cases", text);
 }
 
 /* The same sums by ranks of one process, which this one plays all of. */
@@ -105,9 +95,9 @@ static void bits(rank *k) {
     coll_call c = calls[k->me];
     c.out = other;
     if (!st) st = coll_run_rank(k->team, k->me, &c);
-    if (st) note(k->me, "wrong", tsr_status_message(st));
-    else if (memcmp(one[k->me], other, sizeof other)) note(k->me, "wrong", "other bits than in one process");
-    else note(k->me, "same", names[i]);
+    if (st) mpi_note(k->me, "wrong", tsr_status_message(st));
+    else if (memcmp(one[k->me], other, sizeof other)) mpi_note(k->me, "wrong", "other bits than in one process");
+    else mpi_note(k->me, "same", names[i]);
     tsr_status_free(st);
   }
 }
@@ -117,7 +107,7 @@ static bool learn_pids(rank *k) {
   tsr_status st = coll_run_rank(
       k->team, k->me, &(coll_call){.op = COLL_ALL_GATHER, .dtype = TSR_I32, .count = k->n, .in = &mine, .out = all});
   for (int r = 0; r < k->n && !st; r++) k->pids[r] = all[r];
-  if (st) note(k->me, "wrong", tsr_status_message(st));
+  if (st) mpi_note(k->me, "wrong", tsr_status_message(st));
   return !st;
 }
 
@@ -148,7 +138,7 @@ static tsr_status struck_call(rank *k, fault *f, const char *algorithm) {
   tsr_status st = coll_run_rank(k->team, k->me, &c);
   if (k->me == f->rank) return st;
   snprintf(text, sizeof text, "%d %s", (int)(now_ms() - from), st ? tsr_status_message(st) : "no error");
-  note(k->me, "back", text);
+  mpi_note(k->me, "back", text);
   return st;
 }
 
@@ -167,7 +157,7 @@ static void stops(rank *k) {
     tsr_status_free(st);
     coll_team_destroy(&k->team);
     if (!open_team(k)) return;
-    if (k->me != f.rank && failed) note(k->me, "rebuilt", names[i % 4]);
+    if (k->me != f.rank && failed) mpi_note(k->me, "rebuilt", names[i % 4]);
   }
 }
 
@@ -176,7 +166,7 @@ static void mismatch(rank *k) {
   coll_call c = {.op = COLL_ALL_REDUCE, .dtype = TSR_F32, .count = 2, .in = in, .out = out};
   if (k->me == 2) c.count = 1;
   tsr_status st = coll_run_rank(k->team, k->me, &c);
-  note(k->me, out[0] == 7 && out[1] == 7 ? "mismatch" : "wrong", st ? tsr_status_message(st) : "no error");
+  mpi_note(k->me, out[0] == 7 && out[1] == 7 ? "mismatch" : "wrong", st ? tsr_status_message(st) : "no error");
   tsr_status_free(st);
 }
 
@@ -188,7 +178,7 @@ static void api(void) {
   tsr_pending *p[CALLS];
   int me, at = -1, ok = 0;
   tsr_status st = tsr_team_create(&(tsr_team_desc){.transport = "mpi", .n_ranks = N}, &team);
-  if (st) return note(0, "wrong", tsr_status_message(st));
+  if (st) return mpi_note(0, "wrong", tsr_status_message(st));
   me = tsr_team_rank(team);
   for (int k = 0; k < CALLS && !st; k++) {
     for (int i = 0; i < ELEMENTS; i++) in[k][i] = (float)(me + k);
@@ -200,21 +190,21 @@ static void api(void) {
     st = tsr_pending_wait(&p[k]);
     for (int i = 0; i < ELEMENTS; i++) ok += out[k][i] == (float)(N * (N - 1) / 2 + N * k);
   }
-  if (ok != CALLS * ELEMENTS) note(me, "wrong", "sums of calls that were started");
+  if (ok != CALLS * ELEMENTS) mpi_note(me, "wrong", "sums of calls that were started");
   /* odd and even ranks backwards; then pairs of one. */
   if (!st) st = tsr_team_split(team, me, me % 2, -me, &sub, &at);
   if (!st && (tsr_team_size(sub) != N / 2 || tsr_team_rank(sub) != at || at != (me < N / 2)))
-    note(me, "wrong", "a split");
+    mpi_note(me, "wrong", "a split");
   int64_t mine = me, sum = 0;
   if (!st)
     st = tsr_team_run(sub, at,
                       &(tsr_coll){.op = TSR_COLL_ALL_REDUCE, .dtype = TSR_I64, .count = 1, .in = &mine, .out = &sum});
-  if (!st && sum != (me % 2 ? 4 : 2)) note(me, "wrong", "a sum of a split");
+  if (!st && sum != (me % 2 ? 4 : 2)) mpi_note(me, "wrong", "a sum of a split");
   if (!st) st = tsr_team_split(sub, at, at ? -1 : 0, 0, &pair, &at);
-  if (!st && (pair != NULL) != (me >= N / 2)) note(me, "wrong", "a split of a split");
+  if (!st && (pair != NULL) != (me >= N / 2)) mpi_note(me, "wrong", "a split of a split");
   if (!st) st = tsr_team_run(team, me, &(tsr_coll){.op = TSR_COLL_BARRIER});
-  if (st) note(me, "wrong", tsr_status_message(st));
-  else note(me, "api", tsr_team_path(team, (me + 1) % N));
+  if (st) mpi_note(me, "wrong", tsr_status_message(st));
+  else mpi_note(me, "api", tsr_team_path(team, (me + 1) % N));
   tsr_team_destroy(&pair), tsr_team_destroy(&sub), tsr_team_destroy(&team);
 }
 
@@ -222,7 +212,7 @@ static int rank_main(const char *what) {
   rank k = {.me = 0};
   if (!strcmp(what, "api")) return api(), 0;
   if (!open_team(&k)) return 1;
-  if (!k.me) note(0, "path", k.team ? "open" : "none");
+  if (!k.me) mpi_note(0, "path", k.team ? "open" : "none");
   if (!strcmp(what, "results")) results(&k), bits(&k);
   if (!strcmp(what, "stop")) stops(&k);
   if (!strcmp(what, "mismatch")) mismatch(&k);
@@ -239,40 +229,12 @@ static int rank_main(const char *what) {
 /* ---- the test ---------------------------------------------------------------------------------------------------- */
 
 static int wrong;
-static bool recovers; /* mpirun can be told to let the others live when a process dies */
+static bool recovers;
 
-/* Exit status of mpirun (MPI itself leaks memory at its end); what the ranks noted goes into `said`. */
 static int start(const char *self, const char *what, bool shared, char *said, size_t cap) {
-  char command[2000], dir[] = "/tmp/tsr_mpi_XXXXXX", path[600];
-  size_t at = 0;
-  if (!mkdtemp(dir)) return -1;
-  snprintf(command, sizeof command,
-           "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TSR_COLL_SHARED=%d "
-           "ASAN_OPTIONS=detect_leaks=0 timeout -k 5 120 mpirun "
-           "--oversubscribe %s -n %d '%s' rank %s %s >%s/out 2>&1",
-           shared, recovers ? "--enable-recovery" : "", N, self, what, dir, dir);
-  int rc = system(command);
-  said[0] = 0;
-  for (int r = -1; r < N; r++) {
-    if (r < 0) snprintf(path, sizeof path, "%s/out", dir);
-    else snprintf(path, sizeof path, "%s/%d", dir, r);
-    FILE *f = fopen(path, "r");
-    if (f && (r >= 0 || rc)) at += fread(said + at, 1, cap - 1 - at, f);
-    if (f) fclose(f);
-    said[at] = 0;
-    unlink(path);
-  }
-  rmdir(dir);
-  return WIFEXITED(rc) ? WEXITSTATUS(rc) : 128;
-}
-
-static int count_lines(const char *text, const char *begins, const char *holds) {
-  int n = 0;
-  for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
-    const char *end = strchr(line, '\n'), *hit = strstr(line, holds);
-    n += !strncmp(line, begins, strlen(begins)) && hit && (!end || hit < end);
-  }
-  return n;
+  const mpi_start_desc d = {
+      .self = self, .what = what, .ranks = N, .knobs = shared ? "TSR_COLL_SHARED=1" : "TSR_COLL_SHARED=0"};
+  return mpi_start(&d, said, cap);
 }
 
 static void expect(bool ok, const char *what, const char *said) {
@@ -291,7 +253,7 @@ static int slowest(const char *said) {
 static void faults(const char *self, char *said, size_t cap) {
   for (int shared = 0; shared < 2; shared++) {
     start(self, "stop", shared, said, cap);
-    int back = count_lines(said, "back", "all_reduce sum of 3000 f32 by "), rebuilt = count_lines(said, "rebuilt", "");
+    int back = mpi_lines(said, "back", "all_reduce sum of 3000 f32 by "), rebuilt = mpi_lines(said, "rebuilt", "");
     printf("%d ranks stopped, %d returns of others with an error, the slowest after %d ms with a deadline of %d ms\n",
            STOPS, back, slowest(said), DEADLINE);
     expect(back >= STOPS && rebuilt >= STOPS && !strstr(said, "wrong") && slowest(said) < DEADLINE + LATE,
@@ -299,37 +261,36 @@ static void faults(const char *self, char *said, size_t cap) {
     if (!recovers) puts("killed ranks left out: this mpirun has no --enable-recovery");
     for (int i = 0; i < 2 && recovers; i++) {
       start(self, "kill", shared, said, cap);
-      back = count_lines(said, "back", "within 300 ms");
+      back = mpi_lines(said, "back", "within 300 ms");
       printf("a rank killed, %d returns of others, the slowest after %d ms\n", back, slowest(said));
       expect(back == N - 1 && slowest(said) < DEADLINE + LATE &&
-                 count_lines(said, "back", shared ? "while rank 1 " : "nothing from rank ") == N - 1,
+                 mpi_lines(said, "back", shared ? "while rank 1 " : "nothing from rank ") == N - 1,
              shared ? "a killed rank, shared memory" : "a killed rank, messages", said);
     }
     start(self, "mismatch", shared, said, cap);
-    expect(count_lines(said, "mismatch", "rank 2 calls all_reduce sum of 1 f32") == N, "a call that differs", said);
+    expect(mpi_lines(said, "mismatch", "rank 2 calls all_reduce sum of 1 f32") == N, "a call that differs", said);
   }
 }
 
 int main(int argc, char **argv) {
   static char said[1 << 16];
   if (argc == 4 && !strcmp(argv[1], "rank")) {
-    folder = argv[3];
+    mpi_note_in(argv[3]);
     return rank_main(argv[2]);
   }
-  if (system("command -v mpirun >/dev/null")) return puts("skipped: no mpirun (openmpi-bin)"), 77;
-  recovers = !system("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe "
-                     "--enable-recovery -n 2 true >/dev/null 2>&1");
+  if (!mpi_is_here()) return puts("skipped: no mpirun (openmpi-bin)"), 77;
+  recovers = mpi_recovers();
   for (int shared = 0; shared < 2; shared++) {
     int rc = start(argv[0], "results", shared, said, sizeof said);
     if (rc == 77) return printf("skipped: %s", said), 77;
-    expect(!rc && !strstr(said, "wrong") && count_lines(said, "cases", "") == N &&
-               count_lines(said, "same", "") == 4 * N,
+    expect(!rc && !strstr(said, "wrong") && mpi_lines(said, "cases", "") == N &&
+               mpi_lines(said, "same", "") == 4 * N,
            shared ? "results, shared memory" : "results, messages", said);
   }
   for (int shared = 0; shared < 2; shared++) {
     int rc = start(argv[0], "api", shared, said, sizeof said);
     const char *path = shared ? "shared memory" : "MPI messages";
-    expect(!rc && !strstr(said, "wrong") && count_lines(said, "api", path) == N, "the public interface", said);
+    expect(!rc && !strstr(said, "wrong") && mpi_lines(said, "api", path) == N, "the public interface", said);
   }
   faults(argv[0], said, sizeof said);
   return wrong != 0;

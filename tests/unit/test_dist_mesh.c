@@ -234,9 +234,9 @@ static void shards_in_text_are_verified(void **state) {
   snprintf(text, sizeof text, with_mesh, "ep", "tp=2,dp=4");
   assert_true(gt_says(gt_error(text), "the mesh has no axis \"ep\""));
   snprintf(text, sizeof text, with_mesh, "tp", "tp=2,tp=4");
-  assert_true(gt_says(gt_error(text), "an axis is there twice"));
+  assert_true(gt_says(gt_error(text), "axis \"tp\" is there twice"));
   snprintf(text, sizeof text, with_mesh, "tp", "tp=0");
-  assert_true(gt_says(gt_error(text), "the size of an axis"));
+  assert_true(gt_says(gt_error(text), "axis \"tp\": its size is 1 to"));
   snprintf(text, sizeof text, with_mesh, "tp", "tp=2,dp=4");
   assert_string_equal(gt_error(text), "");
 }

@@ -1,162 +1,207 @@
-/* Pipeline schedules played through: the bubbles of uniform stages are those of the formulas to the digit, no stage
- * does two things at once, everything is done once and after what it needs, and activations held at once are as few as
- * the schedule promises. */
+/* Pipelines whose stages are threads: what reaches each stage, in which order, by both schedules, on meshes of several
+ * ranks; stages that disagree, that fail, and what can't be. Stage s multiplies by s + 2 forward, and backward adds the
+ * product of what it kept and its number to the gradient. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <math.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "core/dist/pipeline.h"
+#include "tessera/coll.h"
+#include "tests/support/dist_rig.h"
 
-enum { MOST_STAGES = 64 };
+enum { MOST_STAGES = 5, ELEMENTS = 7, MOST_TASKS = 64 };
 
-static void uniform(arena *a, dist_pipeline_kind kind, int p, int m, int v, double send, dist_pipelined *out) {
-  static double forward[MOST_STAGES], backward[MOST_STAGES];
-  for (int i = 0; i < p; i++) forward[i] = 120, backward[i] = 240;
-  assert_null(dist_pipeline_run(a, &(dist_pipeline){kind, p, m, v, forward, backward, send}, out));
+typedef struct stage_run {
+  dist_rig rig;
+  tsr_team *team;
+  int stage, stages, microbatches, fails_at, n, elements;
+  const char *schedule, *mesh;
+  int done[MOST_TASKS]; /* microbatch + 1 forward, its negative backward */
+  bool wrong;
+  tsr_status st;
+  pthread_t thread;
+} stage_run;
+
+/* What goes from stage to stage in this microbatch, and comes back. */
+static double activation(int stage, int microbatch, int i) {
+  double x = 1 + microbatch + 0.25 * i;
+  for (int s = 0; s < stage; s++) x *= s + 2;
+  return x;
+}
+static double gradient(int stage, int stages, int microbatch, int i) { /* of the stage's input */
+  double x = 0;
+  for (int s = stages - 1; s >= stage; s--) x += activation(s, microbatch, i) * s;
+  return x;
 }
 
-static void bubbles_are_those_of_the_table(void **state) {
-  static const struct {
-    int p, m;
-    double idle, overhead, v2, v4;
-  } table[] = {/* percent */
-               {4, 8, 27.27, 37.50, 18.75, 9.38},
-               {8, 8, 46.67, 87.50, 43.75, 21.88},
-               {8, 32, 17.95, 21.88, 10.94, 5.47},
-               {16, 32, 31.91, 46.88, 23.44, 11.72}};
-  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-    const int p = table[i].p, m = table[i].m;
-    arena a;
-    dist_pipelined r;
-    arena_init(&a, NULL);
-    for (int kind = PIPELINE_GPIPE; kind <= PIPELINE_1F1B; kind++) {
-      uniform(&a, (dist_pipeline_kind)kind, p, m, 1, 0, &r);
-      assert_true(fabs(100 * r.idle_share - table[i].idle) < 0.005);
-      assert_true(fabs(100 * r.overhead - table[i].overhead) <= 0.005 + 1e-9);
-      assert_int_equal(r.peak_live, kind == PIPELINE_GPIPE ? m : p < m ? p : m);
-    }
-    for (int v = 2; v <= 4; v += 2) {
-      uniform(&a, PIPELINE_INTERLEAVED, p, m, v, 0, &r);
-      assert_true(fabs(100 * r.overhead - (v == 2 ? table[i].v2 : table[i].v4)) <= 0.005 + 1e-9);
-    }
-    arena_clear(&a);
+static void put(stage_run *r, tsr_dist_tensor *t, double (*value)(int, int, int), int stage, int microbatch) {
+  float v[ELEMENTS];
+  for (int i = 0; i < r->elements; i++) v[i] = (float)value(stage, microbatch, i);
+  tsr_status st = tsr_dist_tensor_scatter(t, v);
+  if (st) r->wrong = true, tsr_status_free(st);
+}
+
+static void expect(stage_run *r, tsr_dist_tensor *t, bool back, int stage, int microbatch) {
+  float v[ELEMENTS];
+  tsr_status st = tsr_dist_tensor_gather(t, v);
+  for (int i = 0; i < r->elements && !st; i++)
+    r->wrong |= v[i] != (float)(back ? gradient(stage, r->stages, microbatch, i) : activation(stage, microbatch, i));
+  if (st) r->wrong = true, tsr_status_free(st);
+}
+
+static int stages_now;
+static double gradient_now(int stage, int microbatch, int i) { return gradient(stage, stages_now, microbatch, i); }
+
+static tsr_status work(void *user, const tsr_pipeline_step *s) {
+  stage_run *r = user;
+  const bool forward = s->task == TSR_PIPELINE_FORWARD, first = !r->stage, last = r->stage + 1 == r->stages;
+  if (r->n == r->fails_at) return tsr_dist_tensor_part(s->in ? s->in : s->out, -1, NULL, NULL, NULL);
+  r->done[r->n++] = forward ? s->microbatch + 1 : -s->microbatch - 1;
+  r->wrong |= (s->in != NULL) == (forward ? first : last) || (s->out != NULL) == (forward ? last : first);
+  r->wrong |= (s->kept != NULL) == (forward || first);
+  if (s->in) expect(r, s->in, !forward, forward ? r->stage : r->stage + 1, s->microbatch);
+  if (s->kept) expect(r, s->kept, false, r->stage, s->microbatch);
+  if (s->out) put(r, s->out, forward ? activation : gradient_now, forward ? r->stage + 1 : r->stage, s->microbatch);
+  return NULL;
+}
+
+static void *stage_main(void *user) {
+  stage_run *r = user;
+  static const char *const row[] = {"0"}, *const axis[] = {"dp"};
+  const tsr_shardspec cut = {.partition = row, .mesh_axes = axis, .n = 1};
+  tsr_dist_tensor *like = NULL;
+  tsr_pipeline *p = NULL;
+  rig_open(&r->rig);
+  tsr_mesh *m = rig_mesh(&r->rig, r->mesh, 2);
+  r->st = tsr_dist_tensor_create(m, TSR_F32, (tsr_shape){1, {r->elements}}, &cut, TSR_UNEVEN_PAD, &like);
+  const tsr_pipeline_desc d = {.team = r->team, .stage = r->stage, .schedule = r->schedule,
+                               .microbatches = r->microbatches, .input = r->stage ? like : NULL,
+                               .output = r->stage + 1 < r->stages ? like : NULL};
+  if (!r->st) r->st = tsr_pipeline_create(r->rig.ctx, &d, &p);
+  for (int twice = 0; twice < 2 && !r->st; twice++) r->n = 0, r->st = tsr_pipeline_run(p, work, r);
+  if (p && r->st) {
+    tsr_status again = tsr_pipeline_run(p, work, r);
+    r->wrong |= !again || !strstr(tsr_status_message(again), "make it anew");
+    tsr_status_free(again);
   }
+  tsr_pipeline_destroy(&p);
+  tsr_dist_tensor_destroy(&like);
+  tsr_mesh_destroy(&m);
+  rig_close(&r->rig);
+  return NULL;
 }
 
-/* A third of 1f1b's, where forward, backward and weights take the same: (p - 1) of 3 (p - 1) tasks are idle. */
-static void zero_bubble_is_a_third_of_1f1b_in_no_more_memory(void **state) {
-  for (int p = 2; p <= 16; p *= 2)
-    for (int m = 2 * p; m <= 4 * p; m *= 2) {
-      arena a;
-      dist_pipelined one, zero;
-      arena_init(&a, NULL);
-      uniform(&a, PIPELINE_1F1B, p, m, 1, 0, &one);
-      uniform(&a, PIPELINE_ZERO_BUBBLE, p, m, 1, 0, &zero);
-      assert_true(fabs(zero.overhead * 3 - one.overhead) < 1e-9);
-      assert_true(zero.peak_live <= one.peak_live);
-      arena_clear(&a);
-    }
-}
-
-static void check_tasks(const dist_pipelined *r, int p, int m, int v, int kinds, double send) {
-  static double end[3][MOST_STAGES * 4][128];
-  double free[MOST_STAGES] = {0};
-  memset(end, 0, sizeof end);
-  assert_int_equal(r->n_tasks, kinds * p * m * v);
-  for (int i = 0; i < r->n_tasks; i++) { /* of a stage they come in order */
-    const dist_task *t = &r->tasks[i];
-    assert_true(t->from >= free[t->stage] - 1e-9 && t->to > t->from);
-    free[t->stage] = t->to;
-    double *e = &end[t->kind][t->chunk * p + t->stage][t->microbatch];
-    assert_true(*e == 0);
-    *e = t->to;
+/* All stages at once; `change` may make one of them differ. */
+static void run_all(stage_run *r, int stages, const char *schedule, int microbatches, const char *mesh,
+                    void (*change)(stage_run *)) {
+  tsr_team *team;
+  assert_null(tsr_team_create(&(tsr_team_desc){.n_ranks = stages, .deadline_ms = 20000}, &team));
+  stages_now = stages;
+  for (int s = 0; s < stages; s++) {
+    r[s] = (stage_run){.team = team, .stage = s, .stages = stages, .schedule = schedule, .microbatches = microbatches,
+                       .mesh = mesh, .fails_at = -1, .elements = ELEMENTS};
+    if (change) change(&r[s]);
+    assert_int_equal(pthread_create(&r[s].thread, NULL, stage_main, &r[s]), 0);
   }
-  for (int i = 0; i < r->n_tasks; i++) {
-    const dist_task *t = &r->tasks[i];
-    const int at = t->chunk * p + t->stage, last = p * v - 1;
-    if (t->kind == TASK_FORWARD && at) assert_true(t->from >= end[TASK_FORWARD][at - 1][t->microbatch] + send - 1e-9);
-    if (t->kind == TASK_BACKWARD)
-      assert_true(t->from >= (at == last ? end[TASK_FORWARD][at][t->microbatch]
-                                         : end[TASK_BACKWARD][at + 1][t->microbatch] + send) -
-                                 1e-9);
-    if (t->kind == TASK_WEIGHTS) assert_true(t->from >= end[TASK_BACKWARD][at][t->microbatch] - 1e-9);
-  }
+  for (int s = 0; s < stages; s++) pthread_join(r[s].thread, NULL);
+  tsr_team_destroy(&team);
 }
 
-static void everything_is_done_once_and_in_order(void **state) {
-  static const struct {
-    int p, m, v;
-  } cases[] = {{1, 1, 1}, {1, 5, 1}, {3, 2, 1}, {4, 4, 1}, {5, 17, 1}, {4, 8, 2}, {3, 9, 3}, {8, 16, 4}};
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    for (int kind = 0; kind < N_PIPELINES; kind++)
-      for (int with = 0; with < 2; with++) {
-        const int p = cases[i].p, m = cases[i].m, v = cases[i].v;
-        if (kind == PIPELINE_INTERLEAVED ? m % p : v > 1) continue;
-        arena a;
-        dist_pipelined r;
-        arena_init(&a, NULL);
-        uniform(&a, (dist_pipeline_kind)kind, p, m, v, with ? 7 : 0, &r);
-        check_tasks(&r, p, m, v, kind == PIPELINE_ZERO_BUBBLE ? 3 : 2, with ? 7 : 0);
-        arena_clear(&a);
+static void every_microbatch_goes_through_all_stages_and_back(void **state) {
+  static const char *const schedules[] = {NULL, "gpipe", "1f1b"}, *const meshes[] = {"dp=1", "dp=3"};
+  static const int stages[] = {1, 2, 3, 5}, microbatches[] = {1, 2, 5, 0};
+  stage_run r[MOST_STAGES];
+  for (int i = 0; i < 3 * 4 * 4; i++) {
+    const int n = stages[i / 3 % 4], m = microbatches[i / 12], all = m ? m : 2 * n;
+    run_all(r, n, schedules[i % 3], m, meshes[i % 2], NULL);
+    for (int s = 0; s < n; s++) {
+      if (r[s].st) print_error("%s\n", tsr_status_message(r[s].st));
+      assert_null(r[s].st);
+      assert_false(r[s].wrong);
+      assert_int_equal(r[s].n, 2 * all);
+      int forward = 0, back = 0, most = 0;
+      for (int k = 0; k < r[s].n; k++) {
+        if (r[s].done[k] > 0) assert_int_equal(r[s].done[k], ++forward);
+        else assert_int_equal(r[s].done[k], -++back);
+        if (forward - back > most) most = forward - back;
       }
-}
-
-static void slower_stages_and_messages_never_help(void **state) {
-  for (int kind = 0; kind < N_PIPELINES; kind++) {
-    double before = 0, forward[8], backward[8];
-    for (int k = 0; k < 12; k++) {
-      arena a;
-      dist_pipelined r;
-      for (int i = 0; i < 8; i++) forward[i] = 100 + (i == 3 ? 10 * k : 0), backward[i] = 2 * forward[i];
-      arena_init(&a, NULL);
-      assert_null(
-          dist_pipeline_run(&a, &(dist_pipeline){(dist_pipeline_kind)kind, 8, 16, 1, forward, backward, 5.0 * k}, &r));
-      assert_true(r.us >= before);
-      before = r.us;
-      arena_clear(&a);
+      const int ahead = i % 3 == 1 ? all : n - s; /* 1f1b: no more than there are stages from here on */
+      assert_int_equal(most, ahead < all ? ahead : all);
     }
   }
 }
 
-static void what_can_not_be_is_an_error(void **state) {
-  const double us[4] = {1, 1, 1, 1};
-  static const struct {
-    dist_pipeline_kind kind;
-    int p, m, v;
-    const char *says;
-  } cases[] = {{PIPELINE_INTERLEAVED, 4, 6, 2, "6 microbatches are no multiple of 4 stages"},
-               {PIPELINE_GPIPE, 4, 4, 2, "only interleaved"},
-               {PIPELINE_1F1B, 0, 4, 1, "0 stages"},
-               {PIPELINE_1F1B, 4, 0, 1, "0 microbatches"},
-               {PIPELINE_1F1B, 4, 1 << 30, 1, "more than"}};
+static void other_schedule(stage_run *r) { if (r->stage == 1) r->schedule = "gpipe"; }
+static void other_count(stage_run *r) { if (r->stage == 2) r->microbatches = 7; }
+static void other_shape(stage_run *r) { if (r->stage == 1) r->elements = 5; }
+static void other_mesh(stage_run *r) { if (r->stage == 2) r->mesh = "dp=2"; }
+static void third_task_fails(stage_run *r) { if (r->stage == 1) r->fails_at = 2; }
+
+static void stages_that_disagree_or_fail_end_all(void **state) {
+  static const struct { void (*change)(stage_run *); const char *says; int own; } cases[] = {
+      {other_schedule, "stage 0 has 4 microbatches by 1f1b, stage 1 4 by gpipe", -1},
+      {other_count, "stage 1 has 4 microbatches by 1f1b, stage 2 7 by 1f1b", -1},
+      {other_shape, "stage 0 sends 28 bytes a rank, of 1 ranks, stage 1 takes 20 of 1", -1},
+      {other_mesh, "stage 1 sends 28 bytes a rank, of 1 ranks, stage 2 takes 16 of 2", -1},
+      {third_task_fails, "rank -1 of 1", 1}};
+  stage_run r[3];
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    arena a;
-    dist_pipelined r;
-    arena_init(&a, NULL);
-    tsr_status st =
-        dist_pipeline_run(&a, &(dist_pipeline){cases[i].kind, cases[i].p, cases[i].m, cases[i].v, us, us, 0}, &r);
-    assert_non_null(st);
-    assert_non_null(strstr(tsr_status_message(st), cases[i].says));
-    tsr_status_free(st);
-    arena_clear(&a);
+    run_all(r, 3, "1f1b", 4, "dp=1", cases[i].change);
+    for (int s = 0; s < 3; s++) {
+      assert_true(rig_says(r[s].st, cases[i].says));
+      assert_false(r[s].wrong);
+    }
   }
-  assert_int_equal(dist_pipeline_named("1f1b"), PIPELINE_1F1B);
-  assert_int_equal(dist_pipeline_named("dual"), N_PIPELINES);
+}
+
+/* Who doesn't come is named, with what was waited for. */
+static void never(stage_run *r) { if (r->stage == 0) r->fails_at = 0; }
+static void an_error_says_stage_direction_and_microbatch(void **state) {
+  stage_run r[2];
+  run_all(r, 2, NULL, 2, "dp=1", never);
+  assert_true(rig_says(r[1].st, "stage 1, the activations of microbatch 0 from stage 0: "));
+  tsr_status_free(r[0].st);
+}
+
+static void what_can_not_be_is_refused_and_few_microbatches_warned_of(void **state) {
+  dist_rig rig;
+  tsr_team *team;
+  tsr_pipeline *p;
+  char *text;
+  rig_open(&rig);
+  assert_null(tsr_team_create(&(tsr_team_desc){.n_ranks = 1}, &team));
+  tsr_pipeline_desc d = {.team = team, .schedule = "zero_bubble"};
+  assert_true(rig_says(tsr_pipeline_create(rig.ctx, &d, &p), "no schedule \"zero_bubble\""));
+  d = (tsr_pipeline_desc){.team = team, .microbatches = -1};
+  assert_true(rig_says(tsr_pipeline_create(rig.ctx, &d, &p), "-1 microbatches"));
+  d = (tsr_pipeline_desc){.team = team, .stage = 1};
+  assert_true(rig_says(tsr_pipeline_create(rig.ctx, &d, &p), "stage 1 of a team of 1"));
+  d = (tsr_pipeline_desc){.team = NULL};
+  assert_true(rig_says(tsr_pipeline_create(rig.ctx, &d, &p), "team"));
+  d = (tsr_pipeline_desc){.team = team};
+  assert_null(tsr_pipeline_create(rig.ctx, &d, &p));
+  assert_int_equal(tsr_pipeline_microbatches(p), 2);
+  assert_null(tsr_pipeline_explain(p, &text));
+  assert_string_equal(text, "1f1b, stage 0 of 1, 2 microbatches: at most 1 at once, idle 0.0 % of the time where all "
+                            "take the same\n");
+  tsr_text_free(rig.ctx, &text);
+  tsr_pipeline_destroy(&p);
+  tsr_team_destroy(&team);
+  rig_close(&rig);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(bubbles_are_those_of_the_table),
-      cmocka_unit_test(zero_bubble_is_a_third_of_1f1b_in_no_more_memory),
-      cmocka_unit_test(everything_is_done_once_and_in_order),
-      cmocka_unit_test(slower_stages_and_messages_never_help),
-      cmocka_unit_test(what_can_not_be_is_an_error),
+      cmocka_unit_test(every_microbatch_goes_through_all_stages_and_back),
+      cmocka_unit_test(stages_that_disagree_or_fail_end_all),
+      cmocka_unit_test(an_error_says_stage_direction_and_microbatch),
+      cmocka_unit_test(what_can_not_be_is_refused_and_few_microbatches_warned_of),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "tools/tessera/operands.h"
 #include "tools/tessera/profile_page.h"
 #include "tools/tessera/program_file.h"
+#include "tools/tessera/run_mesh.h"
 
 typedef struct profile_args {
   const char *command, *shape, *dtype, *device, *policy, *tune, *trace, *profile, *weights, *html,
@@ -144,4 +145,8 @@ static int run(int argc, char **argv, int (*show)(const profile_args *a, tsr_con
 }
 
 int cmd_profile(int argc, char **argv) { return run(argc, argv, report); }
-int cmd_check(int argc, char **argv) { return run(argc, argv, audit); }
+int cmd_check(int argc, char **argv) {
+  for (int i = 1; i < argc; i++)
+    if (!strcmp(argv[i], "--mesh")) return check_mesh(argc, argv);
+  return run(argc, argv, audit);
+}

@@ -144,18 +144,21 @@ int cmd_run(int argc, char **argv) {
                             {.name = "--tune", .text = &tune},
                             {.name = "--shape", .each = shape_list_add, .user = &shapes},
                             {.name = "--mesh", .text = &mesh.mesh},
+                            {.name = "--transport", .text = &mesh.transport},
                             {.name = "--search", .flag = &mesh.search},
                             {.name = "--explain", .flag = &mesh.explain}};
-  if (!cli_options("run", &argc, argv, options, 12)) return EXIT_USAGE;
+  if (!cli_options("run", &argc, argv, options, 13)) return EXIT_USAGE;
   if (argc != 2) return cli_usage("run", "needs one FILE: IR text or an ONNX model");
   if (tune && strcmp(tune, "off") && strcmp(tune, "cached") && strcmp(tune, "full"))
     return cli_usage("run", "--tune is off, cached or full");
   tsr_policy policy = TSR_POLICY_DEFAULT;
   tsr_status st = policy_name ? tsr_policy_parse(policy_name, &policy) : NULL;
   if (st) return cli_fail(st);
-  if (!mesh.mesh && (mesh.search || mesh.explain)) return cli_usage("run", "--search and --explain are for --mesh");
+  if (!mesh.mesh && (mesh.search || mesh.explain || mesh.transport))
+    return cli_usage("run", "--search, --explain and --transport are for --mesh");
+  if (mesh.transport && strcmp(mesh.transport, "mpi")) return cli_usage("run", "--transport is mpi");
   if (mesh.mesh && (tune || weights_file || repeat || inputs.npy.n || outputs.n || shapes.n))
-    return cli_usage("run", "--mesh takes --device, --policy, --seed, --search and --explain");
+    return cli_usage("run", "--mesh takes --device, --policy, --seed, --transport, --search and --explain");
   run_state r = {0};
   if (mesh.mesh) {
     mesh.file = argv[1], mesh.devices = device, mesh.policy = policy, mesh.seed = (uint64_t)seed;

@@ -7,6 +7,7 @@
 
 #include "core/base/dtype.h"
 #include "core/dist/mesh.h"
+#include "tessera/coll.h"
 #include "tessera/dist.h"
 
 enum { MOST_DEVICES = 64 };
@@ -16,6 +17,8 @@ typedef struct running {
   const mesh_run *r;
   tsr_device *devices[MOST_DEVICES];
   int n_devices;
+  tsr_team *team; /* of processes; NULL: all ranks are here */
+  bool quiet;     /* another process speaks */
   tsr_mesh *mesh;
   tsr_graph *g;
   tsr_dist_program *p;
@@ -37,13 +40,20 @@ static int open_devices(running *x) {
   return x->n_devices ? EXIT_OK : cli_usage("run", "--device names no device");
 }
 
+static int join_team(running *x) {
+  if (!x->r->transport) return EXIT_OK;
+  tsr_status st = tsr_team_create(&(tsr_team_desc){.transport = x->r->transport, .n_ranks = 0}, &x->team);
+  x->quiet = !st && tsr_team_rank(x->team) > 0;
+  return st ? cli_fail(st) : EXIT_OK;
+}
+
 static int make_mesh(running *x) {
   dist_mesh m;
   const char *names[DIST_MAX_AXES];
   tsr_status st = dist_mesh_parse(x->r->mesh, 0, &m);
   for (int i = 0; !st && i < m.n; i++) names[i] = m.name[i];
   const tsr_mesh_desc d = {
-      .axes = names, .sizes = m.size, .n_axes = m.n, .devices = x->devices, .n_devices = x->n_devices};
+      .axes = names, .sizes = m.size, .n_axes = m.n, .devices = x->devices, .n_devices = x->n_devices, .team = x->team};
   if (!st) st = tsr_mesh_create(x->ctx, &d, &x->mesh);
   return st ? cli_fail(st) : EXIT_OK;
 }
@@ -95,14 +105,17 @@ static int compare(running *x) {
     }
     free(have);
   }
-  printf("results %s the reference's: largest difference %.3g", wrong ? "are not" : "are", worst);
-  if (wrong) printf(", %lld elements beyond twice the tolerance", (long long)wrong);
-  printf("\n");
+  if (!x->quiet) {
+    printf("results %s the reference's: largest difference %.3g", wrong ? "are not" : "are", worst);
+    if (wrong) printf(", %lld elements beyond twice the tolerance", (long long)wrong);
+    printf("\n");
+  }
   return wrong ? EXIT_WRONG : EXIT_OK;
 }
 
 static int tell(running *x, tsr_status (*what)(const tsr_dist_program *p, char **text)) {
   char *text;
+  if (x->quiet) return EXIT_OK;
   tsr_status st = what(x->p, &text);
   if (st) return cli_fail(st);
   fputs(text, stdout);
@@ -112,6 +125,18 @@ static int tell(running *x, tsr_status (*what)(const tsr_dist_program *p, char *
 
 static tsr_status check(const tsr_dist_program *p, char **text) { return tsr_dist_program_check(p, text, NULL); }
 
+/* A second run says what goes on beside computing: the first one waits for memory. */
+static int audit(running *x) {
+  char *text;
+  int failed;
+  tsr_status st = tsr_dist_program_run(x->p, x->in, x->out);
+  if (!st) st = tsr_dist_program_check(x->p, &text, &failed);
+  if (st) return cli_fail(st);
+  if (!x->quiet) fputs(text, stdout);
+  tsr_text_free(x->ctx, &text);
+  return failed ? EXIT_WRONG : EXIT_OK;
+}
+
 static int run_all(running *x, const char *text, size_t n) {
   const tsr_dist_options o = {.compile = {.policy = x->r->policy}};
   char *why = NULL;
@@ -119,7 +144,7 @@ static int run_all(running *x, const char *text, size_t n) {
   if (!st && x->r->search) st = tsr_graph_autoshard(x->g, x->mesh, &o, &why);
   if (!st) st = tsr_dist_program_compile(x->mesh, x->g, &o, &x->p);
   if (st) return tsr_text_free(x->ctx, &why), cli_fail(st);
-  if (why) fputs(why, stdout);
+  if (why && !x->quiet) fputs(why, stdout);
   tsr_text_free(x->ctx, &why);
   if (!make_data(x)) return cli_usage("run", "out of memory");
   st = tsr_graph_reference(x->g, (const void *const *)x->data, x->want, x->tolerance);
@@ -130,6 +155,7 @@ static int run_all(running *x, const char *text, size_t n) {
   for (int i = 0; i < x->n_out && !st; i++) st = tsr_dist_program_output(x->p, i, &x->out[i]);
   if (!st) st = tsr_dist_program_run(x->p, x->in, x->out);
   if (st) return cli_fail(st);
+  if (x->r->audit) return audit(x);
   int rc = x->r->explain ? tell(x, tsr_dist_program_explain) : EXIT_OK;
   if (!rc) rc = tell(x, tsr_dist_program_profile);
   if (!rc) rc = tell(x, check);
@@ -141,6 +167,7 @@ int run_mesh(tsr_context *ctx, const mesh_run *r) {
   size_t n;
   char *text = cli_read_file(r->file, &n);
   int rc = text ? open_devices(&x) : EXIT_USAGE;
+  if (!rc) rc = join_team(&x);
   if (!rc) rc = make_mesh(&x);
   if (!rc) rc = run_all(&x, text, n);
   for (int i = 0; i < x.n_in && x.in && x.data; i++) tsr_dist_tensor_destroy(&x.in[i]), free(x.data[i]);
@@ -152,6 +179,27 @@ int run_mesh(tsr_context *ctx, const mesh_run *r) {
   tsr_dist_program_destroy(&x.p);
   tsr_graph_destroy(&x.g);
   tsr_mesh_destroy(&x.mesh);
+  tsr_team_destroy(&x.team);
   while (x.n_devices) tsr_device_close(&x.devices[--x.n_devices]);
+  return rc;
+}
+
+int check_mesh(int argc, char **argv) {
+  const char *policy = NULL;
+  mesh_run r = {.audit = true};
+  const option options[] = {{.name = "--mesh", .text = &r.mesh},
+                            {.name = "--device", .text = &r.devices},
+                            {.name = "--transport", .text = &r.transport},
+                            {.name = "--policy", .text = &policy},
+                            {.name = "--search", .flag = &r.search}};
+  if (!cli_options("check", &argc, argv, options, 5)) return EXIT_USAGE;
+  if (argc != 2) return cli_usage("check", "--mesh needs one FILE of IR text");
+  if (r.transport && strcmp(r.transport, "mpi")) return cli_usage("check", "--transport is mpi");
+  r.file = argv[1];
+  tsr_context *ctx = NULL;
+  tsr_status st = policy ? tsr_policy_parse(policy, &r.policy) : NULL;
+  if (!st) st = cli_context(&ctx);
+  const int rc = st ? cli_fail(st) : run_mesh(ctx, &r);
+  tsr_context_destroy(&ctx);
   return rc;
 }

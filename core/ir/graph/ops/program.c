@@ -17,7 +17,8 @@ static tsr_status check_mesh(const ir_op *op) {
   const char *mesh = ir_get_str(op, "mesh", NULL);
   const ir_block *r = op->regions[0];
   if (!mesh) return NULL;
-  const char *why = ir_mesh_fault(mesh);
+  char fault[IR_MESH_FAULT];
+  const char *why = ir_mesh_fault(mesh, fault);
   if (why) return ir_error(op, "\"tp=2,dp=4\"", "mesh: %s", why);
   for (int i = 0; i < r->n_args; i++)
     if (r->args[i]->shard) TSR_TRY(check_shard(op, r->args[i], mesh));
