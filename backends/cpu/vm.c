@@ -85,6 +85,7 @@ static void measure_needs(vm_module *v) {
       pack = gemm_pack_bytes(v, in);
       break;
     case CPU_ROW: temp += vm_row_temp_bytes(v, in); break;
+    case CPU_CONVOLVE: temp += convolve_temp_bytes(v, in); break;
     case CPU_DFT: temp += dft_temp_bytes(v, i); break;
     default: break;
     }
@@ -326,6 +327,7 @@ void vm_block(const vm_launch *l, vm_thread *t, const int64_t block[3]) {
     case CPU_FFT: vm_fft(&v, i); break;
     case CPU_DFT: vm_dft(&v, i); break;
     case CPU_UNFOLD: vm_unfold(&v, i); break;
+    case CPU_CONVOLVE: vm_convolve(&v, i); break;
     case CPU_TRANSPOSE: vm_transpose(&v, i); break;
     case CPU_LOAD_SCALAR: do_load_scalar(&v, i); break;
     default: break;
