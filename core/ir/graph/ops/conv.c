@@ -233,14 +233,18 @@ static bool is_empty(ir_builder *b, const ir_op *op, const patches *p, ir_value 
   return true;
 }
 
-EXPAND(expand_conv) {
+static bool expand(ir_builder *b, const ir_op *op, ir_value **out, bool windows) {
   const conv c = conv_of(op);
   ir_value *bias = op->n_operands > 2 ? IN(2) : NULL;
   if (is_empty(b, op, &c.p, out)) DONE;
-  out[0] = is_depthwise(&c) ? by_channel(b, IN(0), IN(1), bias, &c)
-                            : convolve(b, IN(0), weights_of(b, IN(1), &c, false), bias, &c);
+  windows &= !c.p.last && TYPE(0)->dtype == TSR_F32;
+  out[0] = is_depthwise(&c) && !windows ? by_channel(b, IN(0), IN(1), bias, &c)
+                                        : convolve(b, IN(0), weights_of(b, IN(1), &c, false), bias, &c);
   DONE;
 }
+
+EXPAND(expand_conv) { return expand(b, op, out, false); }
+EXPAND(expand_windows) { return expand(b, op, out, true); }
 
 /* ---- derivatives ------------------------------------------------------------------------------------------------- */
 
@@ -340,7 +344,8 @@ BEGIN(adjoint_transpose) {
 #define GROUPS {"groups", IR_A_INT, false, "1", "channels are divided into as many parts, convolved each for itself"}
 #define CONV(CODE, s) \
   {COMPOSITE(CODE, s, 2, 3, 1), .operands_doc = "x, weights, bias", .types_doc = FLOATS, .infer = infer_conv, \
-   .ext = ROW(GRAPH_COMPOSITE, .adjoint = adjoint_conv, .expand = expand_conv), .attrs = ATTRS(WINDOW_ATTRS, GROUPS), \
+   .ext = ROW(GRAPH_COMPOSITE, .adjoint = adjoint_conv, .expand = expand_conv, .expand_windows = expand_windows), \
+   .attrs = ATTRS(WINDOW_ATTRS, GROUPS), \
    .help = "Sums of products of windows over x with weights, [out, in / groups, kernel..] for nchw, [kernel.., in / " \
            "groups, out] for nhwc, plus a bias per output channel; padding is zeros."}
 
