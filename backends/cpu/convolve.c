@@ -14,16 +14,18 @@ typedef struct box {
   int axis;
   int64_t step, phase;
   int64_t from[UNFOLD_MOST_DIGITS], to[UNFOLD_MOST_DIGITS]; /* least and largest values of the digits */
-  int64_t low[TSR_MAX_RANK], size[TSR_MAX_RANK], stride[TSR_MAX_RANK];
+  int64_t low[TSR_MAX_RANK], size[TSR_MAX_RANK];
+  /* In the copy, but for what is along the lines: how far a step of a digit moves, and to where the least one does. */
+  int64_t move[UNFOLD_MOST_DIGITS], first[UNFOLD_MOST_DIGITS];
 } box;
 
 /* Along the last digit of the rows. */
 static int last_digit(const tile_unfold *u) { return tile_unfold_first(u, UNFOLD_ROW) + u->n[UNFOLD_ROW] - 1; }
 
-/* At most as many strips, in whole groups. */
+/* At most as many strips. */
 static int64_t most_strips(const tile_unfold *u, int64_t n, int64_t width) {
   const int64_t line = u->extent[last_digit(u)];
-  return ((n - 1) / line + 2) * ceil_div(min64(n, line), width) + CPUK_CONVOLVE_GROUP;
+  return ((n - 1) / line + 2) * ceil_div(min64(n, line), width);
 }
 
 static box box_of(const vm_module *m, const cpu_instr *i) {
@@ -82,7 +84,7 @@ static void reach(box *b, int64_t batch, int64_t row, int64_t n) {
   int64_t stride = b->phase * b->step;
   for (int d = u->rank - 1; d >= 0; d--) {
     if (d == b->axis) continue;
-    b->stride[d] = stride;
+    for (int i = rows; i < end; i++) b->move[i] += u->step[i][d] * stride, b->first[i] += least(b, i, d) * stride;
     stride *= b->size[d];
   }
 }
@@ -135,26 +137,25 @@ static void copy_box(const vm *v, const box *b, const cpu_desc *image, float *to
 /* How far behind the copy's start digits [first, end) are, but for their part along the lines. */
 static int64_t across(const box *b, const int64_t *digit, int first, int end) {
   int64_t at = 0;
-  for (int i = first; i < end; i++)
-    for (int d = 0; d < b->u.rank; d++)
-      if (d != b->axis) at += (digit[i] * b->u.step[i][d] - least(b, i, d)) * b->stride[d];
+  for (int i = first; i < end; i++) at += digit[i] * b->move[i] - b->first[i];
   return at;
 }
 
 static void fill_offsets(const box *b, int32_t *offsets, int64_t k) {
   const tile_unfold *u = &b->u;
   const int first = tile_unfold_first(u, UNFOLD_COLUMN), end = first + u->n[UNFOLD_COLUMN];
-  int64_t digit[UNFOLD_MOST_DIGITS] = {0};
+  int64_t digit[UNFOLD_MOST_DIGITS] = {0}, start = 0;
+  for (int i = first; i < end; i++) start -= least(b, i, b->axis);
   for (int64_t l = 0; l < k; l++) {
-    int64_t x = 0;
-    for (int i = first; i < end; i++) x += digit[i] * u->step[i][b->axis] - least(b, i, b->axis);
-    offsets[l] = (int32_t)(across(b, digit, first, end) + x % b->step * b->phase + x / b->step);
+    int64_t x = start;
+    for (int i = first; i < end; i++) x += digit[i] * u->step[i][b->axis];
+    if (b->step > 1) x = x % b->step * b->phase + x / b->step;
+    offsets[l] = (int32_t)(across(b, digit, first, end) + x);
     for (int i = end - 1; i >= first && ++digit[i] == u->extent[i]; i--) digit[i] = 0;
   }
 }
 
-/* Lines of places, cut into strips: the last of a line reaches back over the one before, if the line is long enough.
- * The last group is filled up with the last strip. */
+/* Lines of places, cut into strips: the last of a line reaches back over the one before, if the line is long enough. */
 static size_t fill_strips(const box *b, int64_t row, int64_t n, int64_t width, cpuk_convolve_strip *s) {
   const tile_unfold *u = &b->u;
   const int first = tile_unfold_first(u, UNFOLD_ROW), last = last_digit(u);
@@ -170,7 +171,6 @@ static size_t fill_strips(const box *b, int64_t row, int64_t n, int64_t width, c
           (cpuk_convolve_strip){(int32_t)(from + to), (int32_t)(done + to), (int32_t)min64(width, line - to)};
     }
   }
-  for (; n_strips % CPUK_CONVOLVE_GROUP; n_strips++) s[n_strips] = s[n_strips - 1];
   return n_strips;
 }
 

@@ -8,15 +8,16 @@
 #else
 #define CONVOLVE_STRIPS 2
 #endif
+#define CONVOLVE_MOST 8 /* of a tile */
 
 VINL void convolve_tile(const int rows, const int n, const cpuk_convolve_args *p, size_t row,
                         const cpuk_convolve_strip *s) {
-  const float *a = p->a + (ptrdiff_t)row * p->lda, *x[CPUK_CONVOLVE_GROUP];
+  const float *a = p->a + (ptrdiff_t)row * p->lda, *x[CONVOLVE_MOST];
   float *c = p->c + (ptrdiff_t)row * p->ldc;
   const ptrdiff_t lda = p->lda, ldc = p->ldc;
   const int32_t *offsets = p->offsets;
   const size_t k = p->k;
-  vf acc[6][CPUK_CONVOLVE_GROUP];
+  vf acc[6][CONVOLVE_MOST];
   CPUK_UNROLL
   for (int j = 0; j < n; j++) x[j] = p->image + s[j].from;
   CPUK_UNROLL
@@ -26,7 +27,7 @@ VINL void convolve_tile(const int rows, const int n, const cpuk_convolve_args *p
   CPUK_NO_UNROLL
   for (size_t l = 0; l < k; l++) {
     const ptrdiff_t at = offsets[l];
-    vf b[CPUK_CONVOLVE_GROUP];
+    vf b[CONVOLVE_MOST];
     CPUK_UNROLL
     for (int j = 0; j < n; j++) b[j] = v_load(x[j] + at);
     CPUK_UNROLL
@@ -54,23 +55,29 @@ CONVOLVE_TILE(convolve_6, 6, CONVOLVE_STRIPS)
 CONVOLVE_TILE(convolve_4, 4, CONVOLVE_STRIPS)
 CONVOLVE_TILE(convolve_2, 2, CONVOLVE_STRIPS)
 CONVOLVE_TILE(convolve_1, 1, CONVOLVE_STRIPS)
-CONVOLVE_TILE(convolve_row, 1, CPUK_CONVOLVE_GROUP) /* all there is: as many chains as hide an addition's latency */
+CONVOLVE_TILE(convolve_row, 1, CONVOLVE_MOST) /* all there is: as many chains as hide an addition's latency */
 
 static void CPUK_FN(convolve)(const cpuk_convolve_args *p) {
   static const struct {
     size_t rows;
     void (*run)(const cpuk_convolve_args *p, size_t row, const cpuk_convolve_strip *s);
   } tiles[] = {{6, convolve_6}, {4, convolve_4}, {2, convolve_2}, {1, convolve_1}};
-  const size_t step = p->m == 1 ? CPUK_CONVOLVE_GROUP : CONVOLVE_STRIPS;
-  for (size_t s = 0; s < p->n_strips; s += step) {
+  const size_t step = p->m == 1 ? CONVOLVE_MOST : CONVOLVE_STRIPS;
+  for (size_t done = 0; done < p->n_strips; done += step) {
+    const cpuk_convolve_strip *s = p->strips + done;
+    cpuk_convolve_strip rest[CONVOLVE_MOST];
+    if (p->n_strips - done < step) { /* the last one as often as fills the tile */
+      for (size_t j = 0; j < step; j++) rest[j] = done + j < p->n_strips ? s[j] : p->strips[p->n_strips - 1];
+      s = rest;
+    }
     if (p->m == 1) {
-      convolve_row(p, 0, p->strips + s);
+      convolve_row(p, 0, s);
       continue;
     }
     size_t row = 0;
     for (size_t t = 0; row < p->m; row += tiles[t].rows) {
       while (p->m - row < tiles[t].rows) t++;
-      tiles[t].run(p, row, p->strips + s);
+      tiles[t].run(p, row, s);
     }
   }
 }

@@ -182,8 +182,6 @@ typedef void (*cpuk_iota_fn)(int32_t *dst, int32_t start, int32_t step, size_t n
 
 /* ---- convolutions ------------------------------------------------------------------------------------------------ */
 
-enum { CPUK_CONVOLVE_GROUP = 8 }; /* strips come in multiples of it */
-
 /* Places next to each other in the image and in the result: where the first one's elements begin in the image and in a
  * row of the result, and how many are stored, at most convolve_width, which all are read. */
 typedef struct cpuk_convolve_strip {
