@@ -39,7 +39,7 @@ static box box_of(const vm_module *m, const cpu_instr *i) {
 /* Offsets, strips, and the copy with what vectors read behind its end. */
 static size_t part_bytes(int64_t n, size_t size) { return (size_t)round_up(n * (int64_t)size, 64); }
 
-size_t convolve_temp_bytes(const vm_module *m, const cpu_instr *i) {
+size_t convolve_bytes(const vm_module *m, const cpu_instr *i) {
   const box b = box_of(m, i);
   const int64_t n = cpu_descs(m->image)[i->a[0]].dims[1], width = m->k->lanes->convolve_width;
   return part_bytes(tile_unfold_extent(&b.u, UNFOLD_COLUMN), sizeof(int32_t)) +
@@ -91,43 +91,59 @@ static void reach(box *b, int64_t batch, int64_t row, int64_t n) {
 
 /* ---- the copy ---------------------------------------------------------------------------------------------------- */
 
-/* n elements of a line, every step-th from coordinate x on, zeros beyond the image's n_line. */
-static void copy_phase(const vm *v, float *to, const float *line, int64_t n_line, int64_t x, int64_t step, int64_t n) {
-  const int64_t from = clamp64(x < 0 ? ceil_div(-x, step) : 0, 0, n),
-                end = clamp64(x >= n_line ? 0 : (n_line - 1 - x) / step + 1, from, n);
-  for (int64_t k = 0; k < from; k++) to[k] = 0;
-  if (end > from) {
-    const cpuk_copy_args c = {to + from, line + x + from * step, 0, 1, 0, step, 1, (size_t)(end - from), sizeof *to};
-    if (step == 1) memcpy(to + from, line + x + from, (size_t)(end - from) * sizeof *to);
-    else v->k->lanes->copy2d(&c);
-  }
-  for (int64_t k = end; k < n; k++) to[k] = 0;
+/* The coordinates of a phase that the image has: the same ones in each line. */
+typedef struct span {
+  int64_t x, from, end; /* the first one's; which there are, of the phase's */
+} span;
+
+static span span_of(const box *b, int64_t n_line, int64_t k) {
+  span s = {.x = b->low[b->axis] + k};
+  s.from = clamp64(s.x < 0 ? ceil_div(-s.x, b->step) : 0, 0, b->phase);
+  s.end = clamp64(s.x >= n_line ? 0 : (n_line - 1 - s.x) / b->step + 1, s.from, b->phase);
+  return s;
 }
 
+static void copy_line(const vm *v, const box *b, const span *spans, const float *line, float *to) {
+  for (int64_t f = 0; f < b->step; f++, to += b->phase) {
+    const span s = spans[f];
+    const size_t n = (size_t)(s.end - s.from);
+    const float *first = line + s.x + s.from * b->step;
+    const cpuk_copy_args c = {to + s.from, first, 0, 1, 0, b->step, 1, n, sizeof *to};
+    for (int64_t k = 0; k < s.from; k++) to[k] = 0;
+    if (n && b->step == 1) memcpy(to + s.from, first, n * sizeof *to);
+    else if (n) v->k->lanes->copy2d(&c);
+    for (int64_t k = s.end; k < b->phase; k++) to[k] = 0;
+  }
+}
+
+/* The part of the image that the block reaches, line by line; the axis before the lines', if there is one, innermost. */
 static void copy_box(const vm *v, const box *b, const cpu_desc *image, float *to) {
   const float *memory = (const float *)(const void *)vm_base(v, image);
   const int64_t *ext = vm_ext(v, image), line = b->phase * b->step;
+  const int rank = b->u.rank, row = rank == 1 ? -1 : b->axis == rank - 1 ? rank - 2 : rank - 1;
+  const int64_t rows = row < 0 ? 1 : b->size[row], stride = row < 0 ? 0 : image->strides[row],
+                first = row < 0 ? 0 : b->low[row], n_rows = row < 0 ? 1 : ext[row];
   int64_t at[TSR_MAX_RANK] = {0};
-  for (;;) {
+  span spans[UNFOLD_MOST_LINE_STEP];
+  for (int64_t f = 0; f < b->step; f++) spans[f] = span_of(b, ext[b->axis], f);
+  for (int d = 0; d >= 0;) {
     int64_t place = 0;
     bool inside = true;
-    for (int d = 0; d < b->u.rank; d++) {
-      if (d == b->axis) continue;
+    for (d = 0; d < rank; d++) {
+      if (d == b->axis || d == row) continue;
       const int64_t x = b->low[d] + at[d];
       inside &= x >= 0 && x < ext[d];
       place += inside ? x * image->strides[d] : 0;
     }
-    if (!inside) memset(to, 0, (size_t)line * sizeof *to);
-    for (int64_t f = 0; f < b->step && inside; f++)
-      copy_phase(v, to + f * b->phase, memory + place, ext[b->axis], b->low[b->axis] + f, b->step, b->phase);
-    to += line;
-    int d = b->u.rank - 1;
-    for (; d >= 0; d--) {
-      if (d == b->axis) continue;
+    for (int64_t r = first; r < first + rows; r++, to += line) {
+      if (inside && r >= 0 && r < n_rows) copy_line(v, b, spans, memory + place + r * stride, to);
+      else memset(to, 0, (size_t)line * sizeof *to);
+    }
+    for (d = rank - 1; d >= 0; d--) {
+      if (d == b->axis || d == row) continue;
       if (++at[d] < b->size[d]) break;
       at[d] = 0;
     }
-    if (d < 0) break;
   }
   memset(to, 0, (size_t)v->k->lanes->convolve_width * sizeof *to);
 }
@@ -197,17 +213,20 @@ void vm_convolve(const vm *v, const cpu_instr *i) {
   float *c = (float *)(void *)vm_base(v, out);
   clear_rest(c, out->strides[0], ext, m, n);
   if (m <= 0 || n <= 0) return;
-  char *memory = v->t->temp;
+  char *memory = v->t->convolved;
   int32_t *offsets = (int32_t *)(void *)memory;
   cpuk_convolve_strip *strips =
       (cpuk_convolve_strip *)(void *)(memory += part_bytes(columns, sizeof *offsets));
   float *copy = (float *)(void *)(memory + part_bytes(most_strips(&b.u, out->dims[1], width), sizeof *strips));
   reach(&b, batch, row, n);
   copy_box(v, &b, image, copy);
-  fill_offsets(&b, offsets, k);
-  const size_t n_strips = fill_strips(&b, row, n, width, strips);
+  if (v->t->tables.instr != i || v->t->tables.row != row || v->t->tables.n != n) { /* else only the batch differs */
+    fill_offsets(&b, offsets, columns);
+    v->t->tables.n_strips = fill_strips(&b, row, n, width, strips);
+    v->t->tables.instr = i, v->t->tables.row = row, v->t->tables.n = n;
+  }
   v->k->lanes->convolve(&(cpuk_convolve_args){.c = c, .ldc = out->strides[0],
                                               .a = (const float *)(const void *)vm_base(v, a), .lda = a->strides[0],
                                               .image = copy, .offsets = offsets, .strips = strips,
-                                              .n_strips = n_strips, .m = (size_t)m, .k = (size_t)k});
+                                              .n_strips = v->t->tables.n_strips, .m = (size_t)m, .k = (size_t)k});
 }

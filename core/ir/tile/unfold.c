@@ -24,7 +24,6 @@ int64_t tile_unfold_extent(const tile_unfold *u, int index) {
 }
 
 bool tile_unfold_has_lines(const tile_unfold *u, const int64_t *strides, int *axis, int64_t *step) {
-  enum { MOST_STEP = 4 };
   const int first = tile_unfold_first(u, UNFOLD_ROW), last = first + u->n[UNFOLD_ROW] - 1;
   *axis = -1;
   for (int d = 0; d < u->rank && last >= first; d++) {
@@ -36,7 +35,7 @@ bool tile_unfold_has_lines(const tile_unfold *u, const int64_t *strides, int *ax
   *step = u->step[last][*axis];
   for (int i = first; i < last; i++)
     if (u->step[i][*axis]) return false;
-  return *step >= 1 && *step <= MOST_STEP;
+  return *step >= 1 && *step <= UNFOLD_MOST_LINE_STEP;
 }
 
 void tile_unfold_reach(const tile_unfold *u, int64_t n, int64_t *reach) {

@@ -12,7 +12,8 @@
 #define CORE_IR_TILE_UNFOLD_H
 #include "core/ir/ir.h"
 
-enum { UNFOLD_BATCH, UNFOLD_ROW, UNFOLD_COLUMN, UNFOLD_N_INDICES, UNFOLD_MOST_DIGITS = 2 * TSR_MAX_RANK };
+enum { UNFOLD_BATCH, UNFOLD_ROW, UNFOLD_COLUMN, UNFOLD_N_INDICES, UNFOLD_MOST_DIGITS = 2 * TSR_MAX_RANK,
+       UNFOLD_MOST_LINE_STEP = 4 /* of tile_unfold_has_lines */ };
 
 typedef struct tile_unfold {
   int n[UNFOLD_N_INDICES]; /* digits of batch, row and column */
