@@ -116,7 +116,8 @@ static void copy_line(const vm *v, const box *b, const span *spans, const float 
   }
 }
 
-/* The part of the image that the block reaches, line by line; the axis before the lines', if there is one, innermost. */
+/* The part of the image that the block reaches, line by line; the axis before the lines', if there is one, innermost.
+ */
 static void copy_box(const vm *v, const box *b, const cpu_desc *image, float *to) {
   const float *memory = (const float *)(const void *)vm_base(v, image);
   const int64_t *ext = vm_ext(v, image), line = b->phase * b->step;

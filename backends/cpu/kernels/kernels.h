@@ -188,7 +188,8 @@ typedef struct cpuk_convolve_strip {
   int32_t from, to, n;
 } cpuk_convolve_strip;
 
-/* c[i][to + j] = sum over l of a[i][l] * image[from + j + offsets[l]], a chain in the order of l. Strips may overlap. */
+/* c[i][to + j] = sum over l of a[i][l] * image[from + j + offsets[l]], a chain in the order of l. Strips may overlap.
+ */
 typedef struct cpuk_convolve_args {
   float *c;
   ptrdiff_t ldc;

@@ -1,6 +1,6 @@
 /* core/passes/cpu/contraction.c - products over all of k at once: one `matmul` call, for which the backend packs b once
- * per launch, or where b is the windows over an image one `convolve` call, and where the op has an epilogue one map. The
- * sum is made where the result goes, if the epilogue allows that. */
+ * per launch, or where b is the windows over an image one `convolve` call, and where the op has an epilogue one map.
+ * The sum is made where the result goes, if the epilogue allows that. */
 #include <string.h>
 
 #include "core/base/dtype.h"
@@ -83,7 +83,7 @@ static tsr_status whole_side(lower *l, ir_builder *b, const cpu_contraction *c, 
                                   : whole_window(l, b, c, w, k_dim, out);
 }
 
-/* b is places of an image's lines, all of their elements in a row: *u, its map with as many. a: what its side became. */
+/* b is places of an image's lines, each with all elements of its window: *u, its map. a: what its side became. */
 static bool convolves(const cpu_contraction *c, const ir_value *sum, const ir_value *a, tile_unfold *u) {
   int64_t strides[2][TSR_MAX_RANK];
   const ir_op *b = c->window_b;

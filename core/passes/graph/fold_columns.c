@@ -22,15 +22,16 @@ static bool is_product(const ir_value *v, int ops) {
   return false;
 }
 
+static bool starts_alike(const ir_type *a, const ir_type *b, int n) {
+  return !memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)n);
+}
+
 /* How many leading dimensions a product of shape `from` keeps where it is reshaped to an image `to`: all but the last,
  * which is split, or those before the one row of each matrix (a convolution channel by channel); 0: it is none. */
 static int leading(const ir_type *from, const ir_type *to) {
   const int split = from->rank - 1, row = from->rank - 2;
-  if (split > 0 && to->rank > from->rank && !memcmp(from->dims, to->dims, sizeof *to->dims * (size_t)split)) return split;
-  return row > 0 && to->rank > row && from->dims[row] == 1 &&
-                 !memcmp(from->dims, to->dims, sizeof *to->dims * (size_t)row)
-             ? row
-             : 0;
+  if (split > 0 && to->rank > from->rank && starts_alike(from, to, split)) return split;
+  return row > 0 && to->rank > row && from->dims[row] == 1 && starts_alike(from, to, row) ? row : 0;
 }
 
 /* The type of the product that op reshapes to an image; NULL: it is none. */

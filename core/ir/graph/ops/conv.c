@@ -327,8 +327,8 @@ static bool is_side_by_side(const conv *c) {
   bool is = !c->p.last && c->p.groups == 1 && c->p.w.n <= 2;
   for (int i = 0; i < c->p.w.n; i++) {
     const window_axis *a = &c->p.w.a[i];
-    is &= a->stride > 1 && a->stride <= MOST_ROWS && a->kernel == a->stride && a->dilation == 1 && !a->low && !a->high &&
-          a->n == a->out * a->stride;
+    is &= a->stride > 1 && a->stride <= MOST_ROWS && a->kernel == a->stride && a->dilation == 1;
+    is &= !a->low && !a->high && a->n == a->out * a->stride;
   }
   return is;
 }
