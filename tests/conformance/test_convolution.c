@@ -10,8 +10,8 @@ typedef struct shape {
 } shape;
 
 /* Several tiles of output channels by several of places; weights whose rows lie 1024 bytes apart, which CPUs pack, and
- * others; few places, many places; pointwise; groups; both layouts. Lines of one place to more than a vector's, steps of
- * 1 to 5 between them, windows larger than the image, images larger than a cache, each channel for itself. */
+ * others; few places, many places; pointwise; groups; both layouts. Lines of one place to more than a vector's, 1 to 5
+ * apart, windows larger than the image, images larger than a cache, each channel for itself. */
 static const shape shapes[] = {
     {1, 256, 15, 15, 512, 1, 2, 0, 1, 0}, {1, 256, 7, 9, 272, 3, 1, 1, 1, 0}, {2, 256, 9, 9, 270, 1, 1, 0, 1, 0},
     {1, 3, 70, 66, 20, 7, 2, 3, 1, 0},    {2, 64, 30, 31, 40, 3, 1, 1, 1, 0}, {3, 96, 12, 13, 80, 3, 2, 1, 4, 0},
