@@ -56,7 +56,7 @@ int64_t kb_unfold_places(const ir_op *op, int64_t n) {
   int64_t strides[TSR_MAX_RANK], step, reach[TSR_MAX_RANK];
   int axis;
   if (image->dtype != TSR_F32) return 0;
-  take_digits(&u, &w);
+  take_digits(&u, &w, false);
   ir_type_strides(image, strides);
   if (!tile_unfold_has_lines(&u, strides, &axis, &step)) return 0;
   const int64_t line = u.extent[tile_unfold_first(&u, UNFOLD_ROW) + u.n[UNFOLD_ROW] - 1],
