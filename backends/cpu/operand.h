@@ -33,6 +33,13 @@ typedef struct vm_thread {
   vm_reg *regs;
   vm_view *views;
   size_t n_regs, n_views;
+  char *convolved; /* what a block of convolve.c reads: tables, and the image's part */
+  size_t convolved_bytes;
+  struct { /* the tables hold for n columns from `row` on of an instruction of this launch */
+    const void *instr; /* NULL: of none */
+    int64_t row, n;
+    size_t n_strips;
+  } tables;
 } vm_thread;
 
 typedef struct vm_module {
@@ -42,7 +49,7 @@ typedef struct vm_module {
   size_t image_bytes;
   map_plan *plans; /* one per strip program */
   dft_plan **transforms; /* by instruction; NULL: of another kind */
-  size_t temp_bytes, pack_bytes; /* the largest need of any instruction */
+  size_t temp_bytes, pack_bytes, convolved_bytes; /* the largest need of any instruction */
   int (*matmul_arg)[2]; /* per instruction: the kernel arguments that a matmul's a and b come from, -1 unknown */
 } vm_module;
 

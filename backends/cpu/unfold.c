@@ -18,10 +18,9 @@ typedef struct unfold {
   int64_t digit[UNFOLD_MOST_DIGITS], x[TSR_MAX_RANK]; /* where the line stands */
 } unfold;
 
-static void read_map(unfold *f, const int64_t *extra) {
-  tile_unfold *u = &f->u;
+void vm_unfold_map(const int64_t *extra, int rank, tile_unfold *u) {
   int n = 0;
-  u->rank = f->image->rank;
+  u->rank = rank;
   for (int i = 0; i < UNFOLD_N_INDICES; i++) n += u->n[i] = (int)*extra++;
   for (int d = 0; d < u->rank; d++) u->origin[d] = *extra++;
   for (int i = 0; i < n; i++) {
@@ -151,7 +150,7 @@ void vm_unfold(const vm *v, const cpu_instr *i) {
   unfold f = {.v = v, .image = vm_desc(v, i->a[1])};
   f.ext = vm_ext(v, f.image), f.memory = vm_base(v, f.image), f.size = tsr_dtype_size((tsr_dtype)out->dtype);
   for (int k = 0; k < UNFOLD_N_INDICES; k++) f.at[k] = v->t->regs[i->a[2 + k]].i;
-  read_map(&f, cpu_extra(v->m->image) + i->extra);
+  vm_unfold_map(cpu_extra(v->m->image) + i->extra, f.image->rank, &f.u);
   memcpy(f.x, f.u.origin, sizeof f.x);
   place(&f, UNFOLD_BATCH, f.at[UNFOLD_BATCH]);
   const int along = i->imm ? UNFOLD_ROW : UNFOLD_COLUMN, across = i->imm ? UNFOLD_COLUMN : UNFOLD_ROW;

@@ -73,7 +73,7 @@ static void measure_needs(vm_module *v) {
   const cpu_image *m = v->image;
   for (int i = 0; i < m->n_instrs; i++) {
     const cpu_instr *in = cpu_instrs(m) + i;
-    size_t temp = (size_t)CPU_STRIP * 64, pack = 0;
+    size_t temp = (size_t)CPU_STRIP * 64, pack = 0, convolved = 0;
     switch (in->op) {
     case CPU_MAP: temp += map_temp_bytes(v, in->a[0], in->a[2]); break;
     case CPU_GATHER:
@@ -85,11 +85,13 @@ static void measure_needs(vm_module *v) {
       pack = gemm_pack_bytes(v, in);
       break;
     case CPU_ROW: temp += vm_row_temp_bytes(v, in); break;
+    case CPU_CONVOLVE: convolved = convolve_bytes(v, in); break;
     case CPU_DFT: temp += dft_temp_bytes(v, i); break;
     default: break;
     }
     if (temp > v->temp_bytes) v->temp_bytes = temp;
     if (pack > v->pack_bytes) v->pack_bytes = pack;
+    if (convolved > v->convolved_bytes) v->convolved_bytes = convolved;
   }
 }
 
@@ -170,12 +172,14 @@ tsr_status vm_thread_reserve(const tsr_allocator *al, vm_thread *t, const vm_mod
   bool ok = grow(al, &t->scratch, &t->scratch_bytes, (size_t)k->scratch_bytes + 64) &&
             grow(al, &t->temp, &t->temp_bytes, m->temp_bytes) &&
             grow(al, &t->pack, &t->pack_bytes, m->pack_bytes + 64) &&
+            grow(al, &t->convolved, &t->convolved_bytes, m->convolved_bytes) &&
             grow(al, &regs, &n, sizeof(vm_reg) * (size_t)(k->n_regs + 1)) &&
             grow(al, &views, &w, sizeof(vm_view) * (size_t)(k->n_views + 1));
   t->regs = (vm_reg *)(void *)regs;
   t->n_regs = n / sizeof *t->regs;
   t->views = (vm_view *)(void *)views;
   t->n_views = w / sizeof *t->views;
+  t->tables.instr = NULL;
   return ok ? NULL : st_oom();
 }
 
@@ -183,6 +187,7 @@ void vm_thread_clear(const tsr_allocator *al, vm_thread *t) {
   release(al, t->scratch, t->scratch_bytes);
   release(al, t->temp, t->temp_bytes);
   release(al, t->pack, t->pack_bytes);
+  release(al, t->convolved, t->convolved_bytes);
   release(al, (char *)t->regs, t->n_regs * sizeof *t->regs);
   release(al, (char *)t->views, t->n_views * sizeof *t->views);
   *t = (vm_thread){0};
@@ -326,6 +331,7 @@ void vm_block(const vm_launch *l, vm_thread *t, const int64_t block[3]) {
     case CPU_FFT: vm_fft(&v, i); break;
     case CPU_DFT: vm_dft(&v, i); break;
     case CPU_UNFOLD: vm_unfold(&v, i); break;
+    case CPU_CONVOLVE: vm_convolve(&v, i); break;
     case CPU_TRANSPOSE: vm_transpose(&v, i); break;
     case CPU_LOAD_SCALAR: do_load_scalar(&v, i); break;
     default: break;

@@ -25,6 +25,11 @@ void vm_matmul(const vm *v, const cpu_instr *i);
 void vm_gather(const vm *v, const cpu_instr *i);
 void vm_scatter(const vm *v, const cpu_instr *i);
 void vm_unfold(const vm *v, const cpu_instr *i);
+struct tile_unfold;
+/* The map in the extra table, of an image of this rank. */
+void vm_unfold_map(const int64_t *extra, int rank, struct tile_unfold *out);
+void vm_convolve(const vm *v, const cpu_instr *i);
+size_t convolve_bytes(const vm_module *m, const cpu_instr *i);
 void vm_fft(const vm *v, const cpu_instr *i);
 void vm_dft(const vm *v, const cpu_instr *i);
 void vm_transpose(const vm *v, const cpu_instr *i);

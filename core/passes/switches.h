@@ -7,6 +7,7 @@
 typedef struct pass_options {
   const char *disable; /* comma-separated groups (rewrites, fusion) and rule names, as TSR_DISABLE; NULL = none */
   bool routines;       /* the device is the host: its routines cost no copies */
+  bool windows;        /* its products read windows over an image in place */
   bool no_host;        /* another device, and what it leaves to the host is an error */
   bool exact;          /* deterministic policies: no rewrite that changes rounding */
   pass_trace *trace;   /* may be NULL */

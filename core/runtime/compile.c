@@ -230,6 +230,7 @@ static tsr_status lower_all(compile *c) {
       .caps = &c->dev->caps,
       .options = {.disable = joined_disable(c),
                   .routines = c->dev->caps.dialect == DIALECT_CPU,
+                  .windows = c->dev->caps.dialect == DIALECT_CPU && p->policy != TSR_POLICY_KAHAN_SUM,
                   .no_host = fallback_of(c) == TSR_FALLBACK_ERROR,
                   .exact = p->policy != TSR_POLICY_FAST,
                   .trace = &p->trace},

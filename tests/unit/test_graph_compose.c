@@ -184,6 +184,9 @@ static const struct meaning {
     /* every element adds its window of weights; what is cut; what no window needs */
     {"%a: tensor<1x1x2xf64>, %w: tensor<1x1x3xf64>", OPA("0", "conv_transpose", "%a, %w", "strides = [2]"), "1x1x5xf64", {{1, 10}, {1, 2, 3}}, {1, 2, 13, 20, 30}},
     {"%a: tensor<1x1x2xf64>, %w: tensor<1x1x3xf64>, %b: tensor<1xf64>", OPA("0", "conv_transpose", "%a, %w, %b", "strides = [2], low = [1], high = [1], output_padding = [1]"), "1x1x4xf64", {{1, 10}, {1, 2, 3}, {100}}, {102, 113, 120, 130}},
+    {"%a: tensor<1x1x1x2xf64>, %w: tensor<1x1x2x2xf64>", OPA("0", "conv_transpose", "%a, %w", "strides = [2, 2]"), "1x1x2x4xf64", {{1, 10}, {1, 2, 3, 4}}, {1, 2, 10, 20, 3, 4, 30, 40}},
+    {"%a: tensor<2x1x1x1xf64>, %w: tensor<1x2x2x3xf64>, %b: tensor<2xf64>", OPA("0", "conv_transpose", "%a, %w, %b", "strides = [2, 3]"), "2x2x2x3xf64", {{1, 10}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, {100, 200}}, {101, 102, 103, 104, 105, 106, 207, 208, 209, 210, 211, 212, 110, 120, 130, 140, 150, 160, 270, 280, 290, 300, 310, 320}},
+    {"%a: tensor<1x2x2xf64>, %w: tensor<2x1x2xf64>", OPA("0", "conv_transpose", "%a, %w", "strides = [2]"), "1x1x4xf64", {{1, 2, 10, 20}, {1, 2, 3, 4}}, {31, 42, 62, 84}},
     {"%a: tensor<1x2x1xf64>, %w: tensor<1x2x1xf64>", OPA("0", "conv_transpose", "%a, %w", "strides = [3], layout = \"nhwc\""), "1x4x2xf64", {{1, 10}, {1, 2}}, {1, 2, 0, 0, 0, 0, 10, 20}},
     {"%a: tensor<1x2x2xf64>, %w: tensor<2x1x2xf64>", OPA("0", "conv_transpose", "%a, %w", "groups = 2, padding = \"same\""), "1x2x2xf64", {{1, 2, 3, 4}, {1, 10, 2, 20}}, {1, 12, 6, 68}},
     {"%a: tensor<1x0x3xf64>, %w: tensor<2x0x2xf64>, %b: tensor<2xf64>", OP("0", "conv1d", "%a, %w, %b"), "1x2x2xf64", {{0}, {0}, {3, 4}}, {3, 3, 4, 4}},
@@ -364,7 +367,7 @@ static const struct fused { const char *args, *body, *results, *types, *families
     {"%a: tensor<2x8x9xf32>, %w: tensor<8x4x3xf32>", OP("0", "conv_transpose", "%a, %w"), "%0", "tensor<2x4x11xf32>", "elementwise matmul"},
     /* einsum: operands are read as they are; products of few multiplications */
     /* resize: repeated or every second elements are read in place; a gather and a weighted sum along each other axis */
-    {"%a: tensor<2x8x9x9xf32>", OPA("0", "resize", "%a", "scales = [2, 3]"), "%0", "tensor<2x8x18x27xf32>", "elementwise"},
+    {"%a: tensor<2x8x9x9xf32>", OPA("0", "resize", "%a", "scales = [2, 3]"), "%0", "tensor<2x8x18x27xf32>", "elementwise copy"},
     {"%a: tensor<2x8x10x9xf32>", OPA("0", "resize", "%a", "sizes = [5, 3]") OP("1", "relu", "%0"), "%1", "tensor<2x8x5x3xf32>", "elementwise"},
     {"%a: tensor<2x8x9x9xbf16>", OPA("0", "resize", "%a", "sizes = [12, 9]"), "%0", "tensor<2x8x12x9xbf16>", "gather"},
     {"%a: tensor<2x8x9x9xbf16>", OPA("0", "resize", "%a", "sizes = [12, 18], mode = \"cubic\"") OP("1", "relu", "%0"), "%1", "tensor<2x8x12x18xbf16>", "gather elementwise gather elementwise"},

@@ -23,6 +23,9 @@ typedef struct rule_case {
 
 #define X "%x: tensor<4x6xf32>"
 #define T "tensor<4x6xf32>"
+/* The least and the largest denormal number, of either sign, the least normal ones, zeros, others. */
+#define WEIGHTS \
+  "%w = \"tessera.graph.constant\"() {value = dense<\"0x01000000FFFF7F800000803F0000004000008000000080BF00000000000000800000C03F010080000000803E00008040\"> : tensor<6x2xf32>}\n"
 
 static const rule_case cases[] = {
     {"add_zero", X, NUM("c", "0.0") OP("0", "add", "%c, %x"), T, ""},
@@ -70,6 +73,9 @@ static const rule_case cases[] = {
     {"norm_affine", X ", %g: tensor<6xf32>", OP("1", "rmsnorm", "%x") OP("0", "mul", "%g, %1"), T, "rmsnorm"},
     {"recognize_attention", "%q: tensor<1x2x5x4xf32>, %k: tensor<1x2x6x4xf32>, %v: tensor<1x2x6x3xf32>, %m: tensor<6xf32>", NUM("c", "0.5") OPA("1", "matmul", "%q, %k", "transpose_b = true") OP("2", "mul", "%c, %1") OP("3", "add", "%2, %m") OP("4", "softmax", "%3") OP("0", "matmul", "%4, %v"), "tensor<1x2x5x3xf32>", "flash_attention"},
     {"fuse_dequantize", "%x: tensor<4x32xf32>, %w: tensor<6x18xui8>", OPA("1", "dequantize", "%w", "format = \"q4_0\"") OPA("0", "matmul", "%x, %1", "transpose_b = true"), "tensor<4x6xf32>", "block_matmul"},
+    {"flush_denormals", X, WEIGHTS OP("0", "matmul", "%x, %w"), "tensor<4x2xf32>", "constant matmul"},
+    {"flush_denormals", X, WEIGHTS OPA("1", "reshape", "%w", "shape = [2, 6]") OPA("0", "matmul", "%x, %1", "transpose_b = true"), "tensor<4x2xf32>", "constant matmul"},
+    {"flush_denormals", "%x: tensor<2x6xf32>", WEIGHTS OP("0", "matmul", "%w, %x"), "tensor<6x6xf32>", "constant matmul"},
     {"common_subexpression", X, OP("1", "exp", "%x") OP("2", "exp", "%x") OP("0", "add", "%1, %2"), T, "exp add"},
     {"dead_code", X, OP("1", "exp", "%x") OP("0", "neg", "%x"), T, "neg"},
 };
@@ -170,6 +176,22 @@ static void exact_mode_keeps_rounding(void **state) {
   ir_module_destroy(&m);
 }
 
+static void denormals_are_zeros_of_their_sign_others_stay(void **state) {
+  static const uint32_t want[] = {0,          0x80000000, 0x3f800000, 0x40000000, 0x00800000, 0xbf800000,
+                                  0x00000000, 0x80000000, 0x3fc00000, 0x00800001, 0x3e800000, 0x40800000};
+  ir_module *m = gt_parse(gt_func(X, WEIGHTS OP("0", "matmul", "%x, %w"), "%0", "tensor<4x2xf32>"));
+  assert_null(graph_simplify_module(m, NULL));
+  const ir_op *constant = graph_find_func(m, NULL)->regions[0]->first;
+  assert_true(graph_is(constant, G_CONSTANT));
+  assert_memory_equal(ir_get_attr(constant, "value")->u.dense.data, want, sizeof want);
+  ir_module_destroy(&m);
+  m = gt_parse(gt_func(X, WEIGHTS OP("0", "matmul", "%x, %w"), "%0", "tensor<4x2xf32>"));
+  assert_null(graph_simplify_module(m, &(pass_options){.exact = true}));
+  constant = graph_find_func(m, NULL)->regions[0]->first;
+  assert_int_equal(*(const uint32_t *)ir_get_attr(constant, "value")->u.dense.data, 1);
+  ir_module_destroy(&m);
+}
+
 /* Random small programs over awkward constants. */
 static void random_programs_keep_their_values(void **state) {
   static const char *const un[] = {"neg", "abs", "relu", "transpose", "transpose", "exp", "sigmoid", "not_used"};
@@ -214,6 +236,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_rule_fires_and_keeps_the_values), cmocka_unit_test(each_rule_can_be_switched_off),
       cmocka_unit_test(every_rule_of_the_table_is_tested),    cmocka_unit_test(refusals_tell_why),
+      cmocka_unit_test(denormals_are_zeros_of_their_sign_others_stay),
       cmocka_unit_test(exact_mode_keeps_rounding),            cmocka_unit_test(random_programs_keep_their_values),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,7 +78,15 @@ static void map_reads_register_beyond_65536(void **state) {
 #define LOADED "%x = " T("load") "(%a)\n"
 #define MAP(operands, args, body, rest) G("map") "(" operands ") ({\n^bb0(" args "):\n" body "})" rest "\n"
 #define ADD1 "%y = " G("add") "(%x, %x)\n" G("yield") "(%y)\n"
-#define SCRATCH(name, type) name " = " G("scratch") "() {offset = 0} : () -> !tessera.array<" type ">\n"
+#define SCRATCH_AT(name, type, at) name " = " G("scratch") "() {offset = " at "} : () -> !tessera.array<" type ">\n"
+#define SCRATCH(name, type) SCRATCH_AT(name, type, "0")
+
+/* Weights of 1 by the windows of two elements over the first six: eight of them from `origin` on. */
+#define CONVOLVED(rows, steps, origin, sizes)                                                                          \
+  TARGET("%z = " G("const") "() {value = 0} : () -> index\n%r = " G("const") "() {value = " rows "} : () -> index\n%v = " G("view") "(%a) : (!tessera.view<8xf32>) -> !tessera.view<6xf32>\n%u = " G("view") "(%b) : (!tessera.view<8xf32>) -> !tessera.view<1x8xf32>\n" \
+         SCRATCH("%s", "1x8xf32") SCRATCH_AT("%w", "1x2xf32", "64") G("call") "(%w) {fn = \"fill\", value = 1.0}\n" \
+         G("call") "(%s, %w, %v, %z, %r) {fn = \"convolve\", counts = [1, 1, 1], extents = [1, 8, 2], steps = [0, " steps "], origin = [" origin "], sizes = " sizes "}\n" \
+         MAP("%u, %s", "%x: f32", G("yield") "(%x)\n", ""))
 
 static const struct { const char *what, *says, *text; } refused[] = {
     {"value outside the kernel, Tile", "outside the tessera.tile.kernel",
@@ -130,6 +138,8 @@ static const struct { const char *what, *says, *text; } refused[] = {
     {"scratch with strides", "row-major", TARGET("%s = " G("scratch") "() {offset = 0} : () -> !tessera.array<1000x1000xf32, strides=[0, 0]>\n")},
     {"scratch before its memory", "row-major", TARGET("%s = " G("scratch") "() {offset = 0} : () -> !tessera.array<8xf32, strides=[-1], offset=8>\n")},
     {"fill of a clipped window", "\"fill\" takes", TARGET("%i = " G("const") "() {value = 4 : i64} : () -> index\n%w = " G("window") "(%b, %i) {sizes = [8]}\n" G("call") "(%w) {fn = \"fill\", value = 1.0}\n")},
+    {"windows too far apart to convolve", "\"convolve\" takes", CONVOLVED("0", "5, 1", "0", "[8, 2]")},
+    {"more weights than a window has elements", "\"convolve\" takes", CONVOLVED("0", "1, 1", "0", "[8, 1]")},
     {"reduce into a window", "\"reduce\" takes", TARGET("%i = " G("const") "() {value = 8 : i64} : () -> index\n%w = " G("window") "(%b, %i) {sizes = [1]}\n" G("call") "(%w, %a) {fn = \"reduce\", op = \"sum\", axis = 0}\n")},
     {"transpose of a window", "\"transpose\" takes", TARGET(SCRATCH("%s", "16xf32") "%i = " G("const") "() {value = 4 : i64} : () -> index\n%w = " G("window") "(%a, %i) {sizes = [16]}\n" G("call") "(%s, %w) {fn = \"transpose\", perm = [0]}\n")},
     {"an op of Target IR in a Tile kernel", "can't be used inside tessera.tile.kernel", TILE(G("barrier") "()\n")},
@@ -186,6 +196,13 @@ static const struct { const char *what, *text; float want[8]; } edges[] = {
     {"an unfolded corner beyond the end", UNFOLDED("2, 4", "4, 1"), {1, 2, 1, 2, 1, 2, 0, 0}},
     {"an unfolded corner before the start", UNFOLDED("2, 4", "-1, 1"), {1, 2, 1, 2, 0, 1, 2, 1}},
     {"the same across lines", UNFOLDED("4, 2", "1, 4"), {1, 1, 2, 2, 1, 0, 2, 0}},
+    {"windows that are convolved beyond the end", CONVOLVED("0", "1, 1", "0", "[8, 2]"), {3, 3, 3, 3, 3, 2, 0, 0}},
+    {"the same before the start", CONVOLVED("0", "1, 1", "-2", "[8, 2]"), {0, 1, 3, 3, 3, 3, 3, 2}},
+    {"the same backwards", CONVOLVED("0", "1, -1", "0", "[8, 2]"), {1, 3, 3, 3, 3, 3, 2, 0}},
+    {"windows two apart", CONVOLVED("0", "2, 1", "-1", "[8, 2]"), {1, 3, 3, 2, 0, 0, 0, 0}},
+    {"windows of which the last three are there", CONVOLVED("5", "1, 1", "-4", "[8, 2]"), {3, 3, 3, 0, 0, 0, 0, 0}},
+    {"windows beyond all", CONVOLVED("9223372036854775807", "1, 1", "0", "[8, 2]"), {0}},
+    {"windows before all", CONVOLVED("-9223372036854775808", "1, 1", "0", "[8, 2]"), {0}},
     {"a difference squared about another number", SQUARED_TWICE, {171, 172, 171, 172, 171, 172, 171, 172}},
     {"a window larger than its view", COPIED("4", "1000"), {1, 2, 1, 2, 0, 0, 0, 0}},
     {"an offset of 2^63 - 1", COPIED("9223372036854775807", "8"), {0}},

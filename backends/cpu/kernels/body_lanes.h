@@ -7,6 +7,8 @@
 
 #include "body_reduce.h"
 
+#include "body_convolve.h"
+
 const cpuk_lanes CPUK_FN(lanes) = {
     .unary = UNARY_ROWS,
     .binary = BINARY_ROWS(),
@@ -25,4 +27,6 @@ const cpuk_lanes CPUK_FN(lanes) = {
     .stream_fence = CPUK_FN(stream_fence),
     .fill = CPUK_FN(fill),
     .iota = CPUK_FN(iota),
+    .convolve = CPUK_FN(convolve),
+    .convolve_width = VF,
 };

@@ -68,6 +68,17 @@ static void copy_even32(copy_u32 *dst, const copy_u32 *src, size_t n) {
   for (; i < n; i++) dst[i] = src[2 * i];
 }
 
+/* Two lines as one of pairs. */
+static void copy_pairs32(copy_u32 *dst, const copy_u32 *x, const copy_u32 *y, size_t n) {
+  size_t i = 0;
+  for (; i + VF <= n; i += VF) {
+    const vi a = *(const copy_vi *)(x + i), b = *(const copy_vi *)(y + i);
+    *(copy_vi *)(dst + 2 * i) = VI_LO(a, b);
+    *(copy_vi *)(dst + 2 * i + VF) = VI_HI(a, b);
+  }
+  for (; i < n; i++) dst[2 * i] = x[i], dst[2 * i + 1] = y[i];
+}
+
 /* dst row-major, src column-major (element (r, c) at src[c * scs + r]), 32-bit elements. */
 static void copy_transpose32(uint32_t *dst, ptrdiff_t drs, const uint32_t *src, ptrdiff_t scs, size_t rows,
                              size_t cols) {
@@ -130,7 +141,11 @@ void CPUK_FN(copy2d)(const cpuk_copy_args *args) {
       copy_even32((copy_u32 *)p.dst + r * p.dst_rs, (const copy_u32 *)p.src + r * p.src_rs, p.cols);
     return;
   }
-  if (p.esize == 4 && p.dst_cs == 1 && p.src_rs == 1) {
+  if (p.esize == 4 && p.dst_cs == 1 && p.dst_rs == 2 && p.src_rs == 1 && p.cols == 2) {
+    copy_pairs32(p.dst, p.src, (const copy_u32 *)p.src + p.src_cs, p.rows);
+    return;
+  }
+  if (p.esize == 4 && p.dst_cs == 1 && p.src_rs == 1 && p.src_cs != 0) {
     copy_transpose32(p.dst, p.dst_rs, p.src, p.src_cs, p.rows, p.cols);
     return;
   }

@@ -180,6 +180,28 @@ typedef void (*cpuk_fill_fn)(void *dst, const void *value, size_t esize, size_t 
 /* dst[i] = start + i * step (wrapping). */
 typedef void (*cpuk_iota_fn)(int32_t *dst, int32_t start, int32_t step, size_t n);
 
+/* ---- convolutions ------------------------------------------------------------------------------------------------ */
+
+/* Places next to each other in the image and in the result: where the first one's elements begin in the image and in a
+ * row of the result, and how many are stored, at most convolve_width, which all are read. */
+typedef struct cpuk_convolve_strip {
+  int32_t from, to, n;
+} cpuk_convolve_strip;
+
+/* c[i][to + j] = sum over l of a[i][l] * image[from + j + offsets[l]], a chain in the order of l. Strips may overlap.
+ */
+typedef struct cpuk_convolve_args {
+  float *c;
+  ptrdiff_t ldc;
+  const float *a; /* m x k, row-major */
+  ptrdiff_t lda;
+  const float *image;
+  const int32_t *offsets; /* k */
+  const cpuk_convolve_strip *strips;
+  size_t n_strips, m, k;
+} cpuk_convolve_args;
+typedef void (*cpuk_convolve_fn)(const cpuk_convolve_args *args);
+
 /* The kernels over strips, one per instruction set. */
 typedef struct cpuk_lanes {
   cpuk_unary_fn unary[SC_N][CPUK_N_CT];
@@ -199,6 +221,8 @@ typedef struct cpuk_lanes {
   cpuk_fence_fn stream_fence;
   cpuk_fill_fn fill;
   cpuk_iota_fn iota;
+  cpuk_convolve_fn convolve; /* f32 */
+  int convolve_width;
 } cpuk_lanes;
 
 /* The fused reduction kernels, one table per instruction set. */

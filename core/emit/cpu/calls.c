@@ -1,5 +1,6 @@
 /* core/emit/cpu/calls.c - calls of micro-kernels: one row each, with its name, what it asks of its operands and how it
- * is written down. Reductions over rows and unfold, which have operands of their own, are asked in emit/cpu/check.c. */
+ * is written down. Reductions over rows, unfold and convolve, which have operands of their own, are asked in
+ * emit/cpu/check.c. */
 #include "core/emit/cpu/check.h"
 #include "core/emit/cpu/gen.h"
 #include "core/ir/reducer.h"
@@ -153,20 +154,35 @@ static tsr_status gen_row(gen *g, ir_op *op, const char *name) {
   return NULL;
 }
 
+/* The map as vm_unfold_map reads it. */
+static int unfold_map(gen *g, const tile_unfold *u) {
+  int64_t map[UNFOLD_N_INDICES + TSR_MAX_RANK + UNFOLD_MOST_DIGITS * (TSR_MAX_RANK + 1)];
+  int n = 0, digits = 0;
+  for (int i = 0; i < UNFOLD_N_INDICES; i++) digits += u->n[i], map[n++] = u->n[i];
+  for (int d = 0; d < u->rank; d++) map[n++] = u->origin[d];
+  for (int i = 0; i < digits; i++) {
+    map[n++] = u->extent[i];
+    for (int d = 0; d < u->rank; d++) map[n++] = u->step[i][d];
+  }
+  return gen_ints(g, map, n);
+}
+
 static tsr_status gen_unfold(gen *g, ir_op *op) {
   tile_unfold u;
   TSR_TRY(emit_cpu_read_unfold(op, &u));
-  int64_t map[UNFOLD_N_INDICES + TSR_MAX_RANK + UNFOLD_MOST_DIGITS * (TSR_MAX_RANK + 1)];
-  int n = 0, digits = 0;
-  for (int i = 0; i < UNFOLD_N_INDICES; i++) digits += u.n[i], map[n++] = u.n[i];
-  for (int d = 0; d < u.rank; d++) map[n++] = u.origin[d];
-  for (int i = 0; i < digits; i++) {
-    map[n++] = u.extent[i];
-    for (int d = 0; d < u.rank; d++) map[n++] = u.step[i][d];
-  }
   ir_value **v = op->operands;
-  INSTR(g, CPU_UNFOLD, ir_get_bool(op, "transposed", false), gen_ints(g, map, n), gen_desc(g, v[0]), gen_desc(g, v[1]),
+  INSTR(g, CPU_UNFOLD, ir_get_bool(op, "transposed", false), unfold_map(g, &u), gen_desc(g, v[0]), gen_desc(g, v[1]),
         gen_reg(v[2]), gen_reg(v[3]), gen_reg(v[4]));
+  return NULL;
+}
+
+static tsr_status gen_convolve(gen *g, ir_op *op) {
+  tile_unfold u;
+  int64_t reach;
+  TSR_TRY(emit_cpu_read_convolve(op, &u, &reach));
+  ir_value **v = op->operands;
+  INSTR(g, CPU_CONVOLVE, reach, unfold_map(g, &u), gen_desc(g, v[0]), gen_desc(g, v[1]), gen_desc(g, v[2]),
+        gen_reg(v[3]), gen_reg(v[4]));
   return NULL;
 }
 
@@ -288,6 +304,7 @@ tsr_status gen_call(gen *g, ir_op *op) {
     return calls[i].write(g, op);
   }
   if (!strcmp(fn, "unfold")) return gen_unfold(g, op);
+  if (!strcmp(fn, "convolve")) return gen_convolve(g, op);
   if (!strncmp(fn, "row_", 4)) return gen_row(g, op, fn + 4);
   return ir_error(op, NULL, "no micro-kernel \"%s\"", fn);
 }

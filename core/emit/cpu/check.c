@@ -71,6 +71,39 @@ tsr_status emit_cpu_read_unfold(const ir_op *op, tile_unfold *u) {
   return NULL;
 }
 
+int64_t emit_cpu_convolve_reach(const tile_unfold *u, const ir_type *image) {
+  enum { MOST_ELEMENTS = 1 << 20 };
+  int64_t strides[TSR_MAX_RANK], reach[TSR_MAX_RANK], step, n = 1;
+  int axis;
+  ir_type_strides(image, strides);
+  if (image->dtype != TSR_F32 || !tile_unfold_has_lines(u, strides, &axis, &step)) return -1;
+  tile_unfold_reach(u, u->size[0], reach);
+  reach[axis] += 2 * step; /* the steps' phases are equally long */
+  for (int d = 0; d < u->rank; d++)
+    if (__builtin_mul_overflow(n, reach[d], &n) || n > MOST_ELEMENTS) return -1;
+  return n;
+}
+
+tsr_status emit_cpu_read_convolve(const ir_op *op, tile_unfold *u, int64_t *reach) {
+  bool fits = op->n_operands == 5;
+  for (int i = 0; fits && i < 5; i++)
+    fits = i < 3 ? ir_type_is_shaped(op->operands[i]->type) : op->operands[i]->type->kind == IR_T_INDEX;
+  if (!fits) return ir_error(op, NULL, "\"convolve\" takes a tile, weights, a view, batch and row");
+  const ir_type *out = op->operands[0]->type, *a = op->operands[1]->type, *in = op->operands[2]->type;
+  int64_t rows[2][TSR_MAX_RANK];
+  TSR_TRY(tile_unfold_read(op, in, u));
+  fits = out->rank == 2 && a->rank == 2 && out->dtype == TSR_F32 && a->dtype == TSR_F32 &&
+         out->dims[0] == a->dims[0] && out->dims[1] == u->size[0] && a->dims[1] == u->size[1] &&
+         u->size[1] == tile_unfold_extent(u, UNFOLD_COLUMN);
+  if (fits) {
+    ir_type_strides(out, rows[0]), ir_type_strides(a, rows[1]);
+    *reach = emit_cpu_convolve_reach(u, in);
+    fits = rows[0][1] == 1 && rows[1][1] == 1 && *reach >= 0;
+  }
+  if (!fits) return ir_error(op, NULL, "\"convolve\" takes [m, n], [m, all columns] and lines of an image, of f32");
+  return NULL;
+}
+
 tsr_status emit_cpu_check_types(const ir_op *op, ir_value *const *v, int n) {
   for (int i = 0; i < n; i++) {
     const ir_type *t = v[i]->type;

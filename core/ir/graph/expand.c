@@ -22,9 +22,11 @@ static tsr_status replace(ir_op *op, const graph_expand_options *o) {
   ir_value *few[MOST_RESULTS] = {NULL}, **results = few;
   ir_builder b = ir_before(op);
   const ir_op *before = op->prev;
+  const graph_row *row = graph_ext(op);
+  const graph_expand_fn expand = o->windows && row->expand_windows ? row->expand_windows : row->expand;
   int n = 0;
   if (op->n_results > MOST_RESULTS && !(results = arena_array(&b.m->arena, ir_value *, op->n_results))) return st_oom();
-  if (!graph_ext(op)->expand(&b, op, results) || b.failed) return st_oom();
+  if (!expand(&b, op, results) || b.failed) return st_oom();
   for (const ir_op *x = op->prev; x != before; x = x->prev) n++;
   if (o->note) o->note(o->user, op, n);
   for (int i = 0; i < op->n_results; i++) {

@@ -7,6 +7,7 @@
 #include "core/ir/graph/ops.h"
 
 typedef struct graph_expand_options {
+  bool windows; /* products read windows over an image in place: graph_row.expand_windows */
   bool keep_adjoint; /* leave ops with a derivative of their own */
   bool (*keep)(void *user, const ir_op *op); /* leave this one: a kernel takes it whole. NULL: none */
   /* Told of each op before it goes: into how many ops; negative: it stays, for want of a dimension. May be NULL. */

@@ -261,6 +261,7 @@ typedef struct graph_row {
   const char *shown; /* in reports; NULL: its name's words, capitalised */
   int tile_rows;     /* docs/tuning.md, "Default tiles": rows of a block, one a warp; 0: not in that table */
   graph_expand_fn expand; /* of composite ops, whose evaluation, derivative, work and sharding follow from it */
+  graph_expand_fn expand_windows; /* the same where products read windows over an image in place; NULL: as expand */
   bool (*may_expand)(const ir_op *op); /* of composite ops that can't always be written out; NULL: they can */
   graph_pairs_fn pairs; /* NULL: takes no complex numbers */
   graph_words_fn words; /* NULL: takes no u16, u32 and u64, but where it is composite */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/base/int_math.h"
 #include "core/ir/tile/tile.h"
 
 bool tile_is_unfold(const ir_value *v) {
@@ -20,6 +21,35 @@ int64_t tile_unfold_extent(const tile_unfold *u, int index) {
   const int first = tile_unfold_first(u, index);
   for (int i = first; i < first + u->n[index]; i++) n *= u->extent[i];
   return n;
+}
+
+bool tile_unfold_has_lines(const tile_unfold *u, const int64_t *strides, int *axis, int64_t *step) {
+  const int first = tile_unfold_first(u, UNFOLD_ROW), last = first + u->n[UNFOLD_ROW] - 1;
+  *axis = -1;
+  for (int d = 0; d < u->rank && last >= first; d++) {
+    if (!u->step[last][d]) continue;
+    if (*axis >= 0) return false;
+    *axis = d;
+  }
+  if (*axis < 0 || strides[*axis] != 1) return false;
+  *step = u->step[last][*axis];
+  for (int i = first; i < last; i++)
+    if (u->step[i][*axis]) return false;
+  return *step >= 1 && *step <= UNFOLD_MOST_LINE_STEP;
+}
+
+void tile_unfold_reach(const tile_unfold *u, int64_t n, int64_t *reach) {
+  const int first = tile_unfold_first(u, UNFOLD_ROW), end = first + u->n[UNFOLD_ROW] + u->n[UNFOLD_COLUMN];
+  const int64_t rows = tile_unfold_extent(u, UNFOLD_ROW);
+  for (int d = 0; d < u->rank; d++) reach[d] = 1;
+  for (int i = first; i < end; i++) {
+    int64_t values = u->extent[i];
+    /* The first digit's values follow one another; of those behind it, all may come. */
+    if (i < first + u->n[UNFOLD_ROW] && n == 1) values = 1;
+    else if (i == first && u->n[UNFOLD_ROW]) values = min64(values, (n - 1) / (rows / u->extent[i]) + 2);
+    for (int d = 0; d < u->rank; d++)
+      reach[d] += (values - 1) * (u->step[i][d] < 0 ? -u->step[i][d] : u->step[i][d]);
+  }
 }
 
 /* Places are computed in 32 bits: how far a digit moves along any dimension. */

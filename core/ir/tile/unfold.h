@@ -12,7 +12,8 @@
 #define CORE_IR_TILE_UNFOLD_H
 #include "core/ir/ir.h"
 
-enum { UNFOLD_BATCH, UNFOLD_ROW, UNFOLD_COLUMN, UNFOLD_N_INDICES, UNFOLD_MOST_DIGITS = 2 * TSR_MAX_RANK };
+enum { UNFOLD_BATCH, UNFOLD_ROW, UNFOLD_COLUMN, UNFOLD_N_INDICES, UNFOLD_MOST_DIGITS = 2 * TSR_MAX_RANK,
+       UNFOLD_MOST_LINE_STEP = 4 /* of tile_unfold_has_lines */ };
 
 typedef struct tile_unfold {
   int n[UNFOLD_N_INDICES]; /* digits of batch, row and column */
@@ -29,6 +30,11 @@ tsr_status tile_unfold_read(const ir_op *op, const ir_type *view, tile_unfold *o
 /* The first digit of an index, and how many values it has. */
 int tile_unfold_first(const tile_unfold *u, int index);
 int64_t tile_unfold_extent(const tile_unfold *u, int index);
+/* Rows are places of an image whose last digit moves along one axis alone, *axis, on which elements lie next to each
+ * other: a convolution reads them where they are. *step: how far. */
+bool tile_unfold_has_lines(const tile_unfold *u, const int64_t *strides, int *axis, int64_t *step);
+/* How many coordinates along each axis n rows with all columns reach at most. */
+void tile_unfold_reach(const tile_unfold *u, int64_t n, int64_t *reach);
 /* The attributes of u; false when out of memory. */
 bool tile_unfold_set(ir_op *op, const tile_unfold *u);
 

@@ -1,9 +1,10 @@
 /* core/passes/cpu/contraction.c - products over all of k at once: one `matmul` call, for which the backend packs b once
- * per launch, and where the op has an epilogue one map. The sum is made where the result goes, if the epilogue allows
- * that. */
+ * per launch, or where b is the windows over an image one `convolve` call, and where the op has an epilogue one map.
+ * The sum is made where the result goes, if the epilogue allows that. */
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/emit/cpu/check.h"
 #include "core/emit/cpu/code.h"
 #include "core/ir/tile/tile.h"
 #include "core/ir/tile/unfold.h"
@@ -82,12 +83,37 @@ static tsr_status whole_side(lower *l, ir_builder *b, const cpu_contraction *c, 
                                   : whole_window(l, b, c, w, k_dim, out);
 }
 
+/* b is places of an image's lines, each with all elements of its window: *u, its map. a: what its side became. */
+static bool convolves(const cpu_contraction *c, const ir_value *sum, const ir_value *a, tile_unfold *u) {
+  int64_t strides[2][TSR_MAX_RANK];
+  const ir_op *b = c->window_b;
+  if (b->def->code != T_UNFOLD || c->window_a->def->code == T_UNFOLD || c->k_dim_b != UNFOLD_COLUMN ||
+      c->transpose_a || ir_policy(c->attrs) == TSR_POLICY_KAHAN_SUM)
+    return false;
+  tsr_status st = tile_unfold_get(b, u);
+  if (st) return tsr_status_free(st), false;
+  u->size[1] = c->to - c->from;
+  ir_type_strides(sum->type, strides[0]);
+  ir_type_strides(a->type, strides[1]);
+  return sum->type->dtype == TSR_F32 && a->type->dtype == TSR_F32 && strides[0][1] == 1 && strides[1][1] == 1 &&
+         emit_cpu_convolve_reach(u, b->operands[0]->type) >= 0;
+}
+
+static tsr_status convolve(lower *l, ir_builder *b, const ir_op *unfold, const tile_unfold *u, ir_value *sum,
+                           ir_value *a) {
+  ir_value *const *at = unfold->operands;
+  ir_op *call = cpu_call(l, b, "convolve", 5, (ir_value *[]){sum, a, cpu_at(at[0]), cpu_at(at[1]), cpu_at(at[2])});
+  return call && tile_unfold_set(call, u) ? NULL : st_oom();
+}
+
 /* sum = the product. */
 static tsr_status product(lower *l, ir_builder *b, const cpu_contraction *c, const ir_op *op, ir_value *sum) {
   static const char *const policy[] = {"policy", NULL};
   ir_value *x, *y;
   bool transposed[2];
+  tile_unfold u;
   TSR_TRY(whole_side(l, b, c, op, CONTRACT_A, &transposed[0], &x));
+  if (convolves(c, sum, x, &u)) return convolve(l, b, c->window_b, &u, sum, x);
   TSR_TRY(whole_side(l, b, c, op, CONTRACT_B, &transposed[1], &y));
   ir_op *m = cpu_call(l, b, "matmul", 3, (ir_value *[]){sum, x, y});
   if (!m || !ir_set_attr(m, "transpose_a", ir_attr_bool(l->m, c->transpose_a != transposed[0])) ||

@@ -43,7 +43,7 @@ static bool keep(void *user, const ir_op *op) {
 }
 
 tsr_status graph_expand_module(ir_module *m, const pass_options *opts) {
-  const graph_expand_options o = {.note = note, .keep = keep, .user = (void *)opts};
+  const graph_expand_options o = {.windows = opts && opts->windows, .note = note, .keep = keep, .user = (void *)opts};
   bool changed = false;
   ir_begin(m);
   for (ir_op *f = m->root->regions[0]->first; f; f = f->next) {

@@ -22,13 +22,24 @@ static bool is_product(const ir_value *v, int ops) {
   return false;
 }
 
-/* The type whose last dimension op, a reshape of a product, splits; NULL: it is none. */
+static bool starts_alike(const ir_type *a, const ir_type *b, int n) {
+  return !memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)n);
+}
+
+/* How many leading dimensions a product of shape `from` keeps where it is reshaped to an image `to`: all but the last,
+ * which is split, or those before the one row of each matrix (a convolution channel by channel); 0: it is none. */
+static int leading(const ir_type *from, const ir_type *to) {
+  const int split = from->rank - 1, row = from->rank - 2;
+  if (split > 0 && to->rank > from->rank && starts_alike(from, to, split)) return split;
+  return row > 0 && to->rank > row && from->dims[row] == 1 && starts_alike(from, to, row) ? row : 0;
+}
+
+/* The type of the product that op reshapes to an image; NULL: it is none. */
 static const ir_type *split_of(const ir_op *op) {
   enum { MOST_OPS = 6 };
   if (!graph_reshapes(op)) return NULL;
-  const ir_type *from = op->operands[0]->type, *to = op->results[0]->type;
-  if (from->rank < 2 || to->rank <= from->rank || !is_product(op->operands[0], MOST_OPS)) return NULL;
-  return memcmp(from->dims, to->dims, sizeof *to->dims * (size_t)(from->rank - 1)) ? NULL : from;
+  const ir_type *from = op->operands[0]->type;
+  return leading(from, op->results[0]->type) && is_product(op->operands[0], MOST_OPS) ? from : NULL;
 }
 
 static bool in_memory(const ir_value *v) {
@@ -38,7 +49,7 @@ static bool in_memory(const ir_value *v) {
 
 /* t, which broadcasts to `full`, has one element along all dimensions that are split. */
 static bool is_column(const ir_type *t, const ir_type *full, const ir_type *from) {
-  const int split = full->rank - from->rank + 1;
+  const int split = full->rank - leading(from, full);
   for (int i = 1; i <= split && i <= t->rank; i++)
     if (t->dims[t->rank - i] != 1) return false;
   return t->rank >= split;
@@ -67,17 +78,23 @@ static const ir_type *work_on(const ir_op *op) {
   return from;
 }
 
+/* A column (is_column) on the product's shape. */
+static ir_value *column(ir_builder *b, ir_value *v, const ir_type *full, const ir_type *from) {
+  const int lead = leading(from, full), kept = v->type->rank - (full->rank - lead), rank = kept + from->rank - lead;
+  int64_t dims[TSR_MAX_RANK];
+  for (int i = 0; i < rank; i++) dims[i] = i < kept ? v->type->dims[i] : 1;
+  return graph_reshape(b, v, rank, dims);
+}
+
 static ir_value *moved(ir_builder *b, const ir_op *op, const ir_type *from) {
   const ir_type *full = op->results[0]->type;
   ir_value *x[3];
   for (int i = 0; i < op->n_operands; i++) {
     ir_value *v = op->operands[i];
-    const ir_type *t = v->type;
     if (!operand_on(v, full, from, &x[i])) return NULL;
     if (x[i]) continue;
-    if (ir_type_count(t) == 1) x[i] = t->rank ? graph_reshape(b, v, 0, NULL) : v;
-    else x[i] = same(t, full) ? graph_reshape(b, v, from->rank, from->dims)
-                              : graph_reshape(b, v, t->rank - full->rank + from->rank, t->dims);
+    if (ir_type_count(v->type) == 1) x[i] = v->type->rank ? graph_reshape(b, v, 0, NULL) : v;
+    else x[i] = same(v->type, full) ? graph_reshape(b, v, from->rank, from->dims) : column(b, v, full, from);
     if (!x[i]) return NULL;
   }
   ir_value *y = graph_build_like(b, op, x);

@@ -8,6 +8,7 @@ typedef struct rewrite {
   ir_op *op;
   const char *why; /* set by a rule that matched but must not fire */
   const struct pass_options *options;
+  bool reads_constants; /* a rule may look at all elements of large constants: once, not in every sweep */
 } rewrite;
 
 /* The value that replaces op's result, or NULL: no match, refused (why) or out of memory (b.failed). */
@@ -33,6 +34,7 @@ typedef ir_value *(*rewrite_fn)(rewrite *r);
   X(transpose_into_matmul, 0, "a swap of an operand's last two dimensions -> transpose_a, transpose_b")  \
   X(transpose_of_matmul, 0, "the transpose of a product -> the product of the transposes")               \
   X(fuse_dequantize, 0, "the product with a dequantized matrix, transposed -> block_matmul")              \
+  X(flush_denormals, 1, "denormal numbers of a constant that a product multiplies -> 0")                  \
   X(recognize_relu, 0, "max(x, 0) -> relu")                                                              \
   X(recognize_rsqrt, 1, "1 / sqrt(x) -> rsqrt")                                                          \
   X(recognize_sigmoid, 1, "1 / (1 + exp(-x)) -> sigmoid")                                                \

@@ -39,11 +39,12 @@ typedef struct sweep {
   const pass_options *o;
   const char *pass;
   bool own;        /* the library's rules too */
+  bool first;      /* no sweep came before this one */
   int left, fired; /* of the application's rules */
 } sweep;
 
 static sweep sweep_begin(const ir_op *func, const pass_options *o, const char *pass, bool own) {
-  sweep s = {.o = o, .pass = pass, .own = own, .left = FIRINGS_A_RULE * o->n_rules};
+  sweep s = {.o = o, .pass = pass, .own = own, .first = true, .left = FIRINGS_A_RULE * o->n_rules};
   for (const ir_op *op = func->regions[0]->first; o->n_rules && op; op = op->next) s.left += FIRINGS_AN_OP;
   return s;
 }
@@ -72,7 +73,7 @@ static tsr_status rewrite_op(ir_op *op, sweep *s, bool refusals, bool *changed) 
     bool on = pass_enabled(o, "rewrites", x.name), may = on && !(x.rounds && o->exact);
     if ((!may || (x.user && s->left <= 0)) && !refusals) continue;
     char why[200] = "";
-    rewrite r = {ir_before(op), op, NULL, o};
+    rewrite r = {ir_before(op), op, NULL, o, s->first || refusals};
     ir_value *v = apply(&x, &r, why, sizeof why);
     if (r.b.failed) return st_oom();
     if (refusals) {
@@ -196,6 +197,7 @@ tsr_status graph_simplify(ir_op *func, const pass_options *opts) {
   for (int n = 0; changed && n < MAX_SWEEPS; n++) {
     changed = false;
     TSR_TRY(rewrite_all(func, &s, false, &changed));
+    s.first = false;
     if (pass_enabled(o, "rewrites", "common_subexpression")) TSR_TRY(common_subexpressions(func, o, &changed));
     dead_code(func, o);
   }

@@ -88,7 +88,7 @@ tsr_status family_elementwise(kb_kernel *k) {
   if (transposed) {
     int64_t side = transposed_side(k);
     s.tn = max64(1, min64(n, side));
-    s.tm = max64(1, min64(m, side));
+    s.tm = max64(1, min64(m, k->opts->caps->dialect == DIALECT_CPU ? side * side / s.tn : side));
   } else {
     s.tn = max64(1, min64(n, columns ? elements / max64(1, m) : elements));
     s.tm = max64(1, min64(m, elements / s.tn));

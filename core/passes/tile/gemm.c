@@ -5,6 +5,7 @@
 #include "core/base/dtype.h"
 #include "core/base/int_math.h"
 #include "core/passes/tile/contraction.h"
+#include "core/passes/tile/unfold.h"
 
 /* Tiles are no larger than the problem, in steps that matrix instructions can fill; CPU kernels take any size. */
 static int64_t step_of(const kb_kernel *k) { return k->opts->caps->dialect == DIALECT_CPU ? 1 : 16; }
@@ -37,14 +38,18 @@ static tsr_status all_leaves(kb_kernel *k, contraction *x, kb_stride_rows *rows)
   return NULL;
 }
 
-/* The CPU collects all of k of an operand that is windows over an image: into a tile that stays in a cache. */
-static void bound_collected(contraction *x) {
-  enum { BYTES = 1 << 20, STEP = 16, LEAST = 32 };
+/* The CPU reads windows over an image in place, or collects all of k of them: into a tile that stays in a cache. Many
+ * matrices, as of depthwise convolutions, are blocks enough. */
+static void bound_collected(contraction *x, int64_t batch) {
+  enum { BYTES = 1 << 20, STEP = 16, LEAST = 32, MANY = 16 };
   const bool a = graph_is_kind(x->a.value->def, GRAPH_WINDOWS), b = graph_is_kind(x->b.value->def, GRAPH_WINDOWS);
   const int64_t bytes = (int64_t)tsr_dtype_size(x->a.value->type->dtype) * max64(1, x->g.k),
-                most = max64(LEAST, BYTES / bytes / STEP * STEP);
+                most = max64(LEAST, BYTES / bytes / STEP * STEP),
+                places = b && !a && x->g.transpose_b
+                             ? kb_unfold_places(x->b.value->def, batch < MANY ? x->bn : x->g.n)
+                             : 0;
   if (a) x->bm = min64(x->bm, most);
-  if (b) x->bn = min64(x->bn, most);
+  if (b) x->bn = places ? places : min64(x->bn, most);
 }
 
 static void choose_tile(kb_kernel *k, contraction *x) {
@@ -68,7 +73,7 @@ static void choose_tile(kb_kernel *k, contraction *x) {
   x->bm = asked ? tile[0] : min64(tile[0], round_up(x->g.m > 0 ? x->g.m : 1, step_of(k)));
   x->bn = asked ? tile[1] : min64(tile[1], round_up(x->g.n > 0 ? x->g.n : 1, step_of(k)));
   x->bk = asked ? tile[2] : min64(tile[2], round_up(x->g.k > 0 ? x->g.k : 1, step_of(k)));
-  if (k->opts->caps->dialect == DIALECT_CPU) bound_collected(x);
+  if (k->opts->caps->dialect == DIALECT_CPU && !asked) bound_collected(x, d.batch);
 }
 
 static tsr_status sum_parts(kb_kernel *k, contraction *x, ir_value **acc) {

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/base/int_math.h"
+
 /* ---- the op ------------------------------------------------------------------------------------------------------ */
 
 static ir_value *view_of(kb_kernel *k, const kb_mem *m) {
@@ -44,6 +46,29 @@ static void take_digits(tile_unfold *u, const graph_windows *w, bool swapped) {
     }
     u->n[i] = to - first;
   }
+}
+
+int64_t kb_unfold_places(const ir_op *op, int64_t n) {
+  enum { MOST_BYTES = 256 << 10 }; /* of the image: a part of L2 */
+  const ir_type *image = op->operands[0]->type;
+  const graph_windows w = graph_windows_get(op);
+  tile_unfold u = {.rank = image->rank};
+  int64_t strides[TSR_MAX_RANK], step, reach[TSR_MAX_RANK];
+  int axis;
+  if (image->dtype != TSR_F32) return 0;
+  take_digits(&u, &w, false);
+  ir_type_strides(image, strides);
+  if (!tile_unfold_has_lines(&u, strides, &axis, &step)) return 0;
+  const int64_t line = u.extent[tile_unfold_first(&u, UNFOLD_ROW) + u.n[UNFOLD_ROW] - 1],
+                lines = tile_unfold_extent(&u, UNFOLD_ROW) / line;
+  int64_t pieces = clamp64(ceil_div(lines * line, max64(1, n)), 1, lines);
+  for (; pieces < lines; pieces++) {
+    int64_t bytes = (int64_t)sizeof(float);
+    tile_unfold_reach(&u, ceil_div(lines, pieces) * line, reach);
+    for (int d = 0; d < u.rank && bytes <= MOST_BYTES; d++) bytes *= reach[d];
+    if (bytes <= MOST_BYTES) break;
+  }
+  return ceil_div(lines, pieces) * line;
 }
 
 tsr_status kb_unfold(kb_kernel *k, const ir_op *op, const kb_space *s, bool swapped, ir_value **out) {

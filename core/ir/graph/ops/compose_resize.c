@@ -280,18 +280,33 @@ static int64_t repeats(const resize_axis *a, const int32_t *place) {
   return times;
 }
 
-/* x with each element times[i] times along axis i: all axes at once. */
-static ir_value *repeated(ir_builder *b, ir_value *x, const int64_t *times) {
-  int64_t split[TSR_MAX_RANK], wide[TSR_MAX_RANK], dims[TSR_MAX_RANK];
-  int rank = 0;
-  if (!x) return NULL;
+/* x with each element n times along an axis. Kernels work on the last two dimensions: what is repeated along the last
+ * axis is one long column, what is repeated along another a row beside itself, so that their tiles are large. */
+static ir_value *repeated_along(ir_builder *b, ir_value *x, int axis, int64_t n) {
+  enum { MOST_BESIDE = 8 };
+  int64_t dims[TSR_MAX_RANK], outer = 1, inner = 1;
   for (int i = 0; i < x->type->rank; i++) {
-    const int64_t d = x->type->dims[i];
-    split[rank] = wide[rank] = d, rank++;
-    if (times[i] > 1) split[rank] = 1, wide[rank++] = times[i];
-    dims[i] = d * times[i];
+    dims[i] = x->type->dims[i];
+    *(i <= axis ? &outer : &inner) *= dims[i];
   }
-  return graph_reshape(b, graph_broadcast(b, graph_reshape(b, x, rank, split), rank, wide), x->type->rank, dims);
+  dims[axis] *= n;
+  const int rank = x->type->rank;
+  if (inner > 1 && n <= MOST_BESIDE) {
+    ir_value *row = graph_reshape(b, x, 2, (int64_t[]){outer, inner}), *rows[MOST_BESIDE];
+    for (int64_t i = 0; i < n; i++) rows[i] = row;
+    x = row ? graph_concat(b, (int)n, rows, 1) : NULL;
+  } else {
+    x = graph_reshape(b, x, 3, (int64_t[]){outer, 1, inner});
+    x = x ? graph_broadcast(b, x, 3, (int64_t[]){outer, n, inner}) : NULL;
+  }
+  return x ? graph_reshape(b, x, rank, dims) : NULL;
+}
+
+/* x with each element times[i] times along axis i. */
+static ir_value *repeated(ir_builder *b, ir_value *x, const int64_t *times) {
+  for (int i = x ? x->type->rank - 1 : -1; i >= 0 && x; i--)
+    if (times[i] > 1) x = repeated_along(b, x, i, times[i]);
+  return x;
 }
 
 /* x at these places of an axis, n along it. */

@@ -6,7 +6,10 @@
 #include "core/base/int_math.h"
 #include "core/ir/graph/ops/patches.h"
 
-enum { MOST_TAPS = 64 }; /* of a kernel whose elements are summed one by one */
+enum {
+  MOST_TAPS = 64, /* of a kernel whose elements are summed one by one */
+  MOST_ROWS = 8   /* of a window that are put beside each other */
+};
 
 /* A convolution of an image with p.groups * p.channels channels to one with `out`. */
 typedef struct conv {
@@ -233,14 +236,18 @@ static bool is_empty(ir_builder *b, const ir_op *op, const patches *p, ir_value 
   return true;
 }
 
-EXPAND(expand_conv) {
+static bool expand(ir_builder *b, const ir_op *op, ir_value **out, bool windows) {
   const conv c = conv_of(op);
   ir_value *bias = op->n_operands > 2 ? IN(2) : NULL;
   if (is_empty(b, op, &c.p, out)) DONE;
-  out[0] = is_depthwise(&c) ? by_channel(b, IN(0), IN(1), bias, &c)
-                            : convolve(b, IN(0), weights_of(b, IN(1), &c, false), bias, &c);
+  windows &= !c.p.last && TYPE(0)->dtype == TSR_F32;
+  out[0] = is_depthwise(&c) && !windows ? by_channel(b, IN(0), IN(1), bias, &c)
+                                        : convolve(b, IN(0), weights_of(b, IN(1), &c, false), bias, &c);
   DONE;
 }
+
+EXPAND(expand_conv) { return expand(b, op, out, false); }
+EXPAND(expand_windows) { return expand(b, op, out, true); }
 
 /* ---- derivatives ------------------------------------------------------------------------------------------------- */
 
@@ -315,9 +322,54 @@ static conv transpose_of(const ir_op *op) {
   return c;
 }
 
+/* Windows of the result lie side by side: each of its elements comes from one of the image, and no sum needs zeros. */
+static bool is_side_by_side(const conv *c) {
+  bool is = !c->p.last && c->p.groups == 1 && c->p.w.n <= 2;
+  for (int i = 0; i < c->p.w.n; i++) {
+    const window_axis *a = &c->p.w.a[i];
+    is &= a->stride > 1 && a->stride <= MOST_ROWS && a->kernel == a->stride && a->dilation == 1;
+    is &= !a->low && !a->high && a->n == a->out * a->stride;
+  }
+  return is;
+}
+
+/* One product for all elements of a window, [first kernel axis, out, last one] by places; then the last axis's elements
+ * are put behind each place, and the first one's rows beside each other, so that all is done by large tiles. */
+static ir_value *side_by_side(ir_builder *b, ir_value *x, ir_value *w, const conv *c) {
+  const window_axis *a = c->p.w.a, *last = &a[c->p.w.n - 1];
+  const int64_t rows = c->p.w.n > 1 ? a[0].kernel : 1, places = patches_places(&c->p.w), out = c->p.channels,
+                line = last->n, lines = c->n * out * places / last->out;
+  w = transposed(b, graph_reshape(b, w, 4, (int64_t[]){c->out, out, rows, last->kernel}), (int[]){2, 1, 3, 0});
+  w = w ? graph_reshape(b, w, 2, (int64_t[]){rows * out * last->kernel, c->out}) : NULL;
+  x = graph_reshape(b, x, 3, (int64_t[]){c->n, c->out, places});
+  ir_value *y = w && x ? compose_oriented(b, w, x, false, false) : NULL, *part[MOST_ROWS];
+  y = y ? graph_reshape(b, y, 3, (int64_t[]){c->n * rows * out, last->kernel, places}) : NULL;
+  y = transposed(b, y, (int[]){0, 2, 1});
+  if (rows > 1 && y) {
+    y = graph_reshape(b, y, 3, (int64_t[]){c->n, rows, lines / c->n * line});
+    for (int64_t i = 0; i < rows; i++) {
+      part[i] = window_part(b, y, 1, i, 1, 1);
+      part[i] = part[i] ? graph_reshape(b, part[i], 2, (int64_t[]){lines, line}) : NULL;
+    }
+    y = b->failed ? NULL : graph_concat(b, (int)rows, part, 1);
+  }
+  return y;
+}
+
+static ir_value *by_places(ir_builder *b, const ir_op *op, const conv *c) {
+  const int64_t dims[TSR_MAX_RANK] = {c->p.channels, 1, 1, 1};
+  ir_value *y = side_by_side(b, IN(0), IN(1), c);
+  y = y ? graph_reshape(b, y, OUT->type->rank, OUT->type->dims) : NULL;
+  return y && op->n_operands > 2 ? ADD(y, graph_reshape(b, IN(2), c->p.w.n + 1, dims)) : y;
+}
+
 EXPAND(expand_transpose) {
   const conv c = transpose_of(op);
   if (is_empty(b, op, &c.p, out)) DONE;
+  if (is_side_by_side(&c)) {
+    out[0] = by_places(b, op, &c);
+    DONE;
+  }
   out[0] = image_gradient(b, IN(0), IN(1), op->n_operands > 2 ? IN(2) : NULL, &c);
   DONE;
 }
@@ -340,7 +392,8 @@ BEGIN(adjoint_transpose) {
 #define GROUPS {"groups", IR_A_INT, false, "1", "channels are divided into as many parts, convolved each for itself"}
 #define CONV(CODE, s) \
   {COMPOSITE(CODE, s, 2, 3, 1), .operands_doc = "x, weights, bias", .types_doc = FLOATS, .infer = infer_conv, \
-   .ext = ROW(GRAPH_COMPOSITE, .adjoint = adjoint_conv, .expand = expand_conv), .attrs = ATTRS(WINDOW_ATTRS, GROUPS), \
+   .ext = ROW(GRAPH_COMPOSITE, .adjoint = adjoint_conv, .expand = expand_conv, .expand_windows = expand_windows), \
+   .attrs = ATTRS(WINDOW_ATTRS, GROUPS), \
    .help = "Sums of products of windows over x with weights, [out, in / groups, kernel..] for nchw, [kernel.., in / " \
            "groups, out] for nhwc, plus a bias per output channel; padding is zeros."}
 

@@ -1,0 +1,233 @@
+/* backends/cpu/convolve.c - the convolve instruction: weights by the windows over an image (core/ir/tile/unfold.h)
+ * where neighbouring places lie next to each other. The part of the image that a block reaches is copied once, zeros
+ * around it, and the micro-kernel reads it at as many offsets as a window has elements. */
+#include <string.h>
+
+#include "backends/cpu/vm.h"
+#include "core/base/int_math.h"
+#include "core/ir/tile/unfold.h"
+
+/* A range of each axis of the image, as it lies in the copy: lines along `axis`, each in `step` phases of `phase`
+ * elements, of which the k-th has every step-th coordinate from the k-th on. */
+typedef struct box {
+  tile_unfold u;
+  int axis;
+  int64_t step, phase;
+  int64_t from[UNFOLD_MOST_DIGITS], to[UNFOLD_MOST_DIGITS]; /* least and largest values of the digits */
+  int64_t low[TSR_MAX_RANK], size[TSR_MAX_RANK];
+  /* In the copy, but for what is along the lines: how far a step of a digit moves, and to where the least one does. */
+  int64_t move[UNFOLD_MOST_DIGITS], first[UNFOLD_MOST_DIGITS];
+} box;
+
+/* Along the last digit of the rows. */
+static int last_digit(const tile_unfold *u) { return tile_unfold_first(u, UNFOLD_ROW) + u->n[UNFOLD_ROW] - 1; }
+
+/* At most as many strips. */
+static int64_t most_strips(const tile_unfold *u, int64_t n, int64_t width) {
+  const int64_t line = u->extent[last_digit(u)];
+  return ((n - 1) / line + 2) * ceil_div(min64(n, line), width);
+}
+
+static box box_of(const vm_module *m, const cpu_instr *i) {
+  const cpu_desc *image = cpu_descs(m->image) + i->a[2];
+  box b = {0};
+  vm_unfold_map(cpu_extra(m->image) + i->extra, image->rank, &b.u);
+  tile_unfold_has_lines(&b.u, image->strides, &b.axis, &b.step);
+  return b;
+}
+
+/* Offsets, strips, and the copy with what vectors read behind its end. */
+static size_t part_bytes(int64_t n, size_t size) { return (size_t)round_up(n * (int64_t)size, 64); }
+
+size_t convolve_bytes(const vm_module *m, const cpu_instr *i) {
+  const box b = box_of(m, i);
+  const int64_t n = cpu_descs(m->image)[i->a[0]].dims[1], width = m->k->lanes->convolve_width;
+  return part_bytes(tile_unfold_extent(&b.u, UNFOLD_COLUMN), sizeof(int32_t)) +
+         part_bytes(most_strips(&b.u, n, width), sizeof(cpuk_convolve_strip)) +
+         part_bytes(i->imm + width, sizeof(float));
+}
+
+/* Row-major digits of `at`, of `index`. */
+static void digits_of(const tile_unfold *u, int index, int64_t at, int64_t *digit) {
+  const int first = tile_unfold_first(u, index);
+  for (int i = first + u->n[index] - 1; i >= first; at /= u->extent[i--]) digit[i] = at % u->extent[i];
+}
+
+/* Where digit i is along axis d when it is least there. */
+static int64_t least(const box *b, int i, int d) {
+  const int64_t step = b->u.step[i][d];
+  return step * (step < 0 ? b->to[i] : b->from[i]);
+}
+
+/* The range that rows [row, row + n) of this batch with all columns reach, and how it lies in the copy. */
+static void reach(box *b, int64_t batch, int64_t row, int64_t n) {
+  const tile_unfold *u = &b->u;
+  const int rows = tile_unfold_first(u, UNFOLD_ROW), columns = tile_unfold_first(u, UNFOLD_COLUMN),
+            end = columns + u->n[UNFOLD_COLUMN];
+  digits_of(u, UNFOLD_BATCH, batch, b->from);
+  memcpy(b->to, b->from, sizeof b->to);
+  digits_of(u, UNFOLD_ROW, row, b->from);
+  digits_of(u, UNFOLD_ROW, row + n - 1, b->to);
+  for (int i = rows, all = 0; i < end; i++) {
+    if (all || i >= columns) b->from[i] = 0, b->to[i] = u->extent[i] - 1;
+    all |= b->from[i] != b->to[i];
+  }
+  for (int d = 0; d < u->rank; d++) {
+    b->low[d] = u->origin[d], b->size[d] = 1;
+    for (int i = 0; i < end; i++) {
+      const int64_t step = u->step[i][d];
+      b->low[d] += least(b, i, d);
+      b->size[d] += (b->to[i] - b->from[i]) * (step < 0 ? -step : step);
+    }
+  }
+  b->phase = (b->size[b->axis] - 1) / b->step + 1;
+  int64_t stride = b->phase * b->step;
+  for (int d = u->rank - 1; d >= 0; d--) {
+    if (d == b->axis) continue;
+    for (int i = rows; i < end; i++) b->move[i] += u->step[i][d] * stride, b->first[i] += least(b, i, d) * stride;
+    stride *= b->size[d];
+  }
+}
+
+/* ---- the copy ---------------------------------------------------------------------------------------------------- */
+
+/* The coordinates of a phase that the image has: the same ones in each line. */
+typedef struct span {
+  int64_t x, from, end; /* the first one's; which there are, of the phase's */
+} span;
+
+static span span_of(const box *b, int64_t n_line, int64_t k) {
+  span s = {.x = b->low[b->axis] + k};
+  s.from = clamp64(s.x < 0 ? ceil_div(-s.x, b->step) : 0, 0, b->phase);
+  s.end = clamp64(s.x >= n_line ? 0 : (n_line - 1 - s.x) / b->step + 1, s.from, b->phase);
+  return s;
+}
+
+static void copy_line(const vm *v, const box *b, const span *spans, const float *line, float *to) {
+  for (int64_t f = 0; f < b->step; f++, to += b->phase) {
+    const span s = spans[f];
+    const size_t n = (size_t)(s.end - s.from);
+    const float *first = line + s.x + s.from * b->step;
+    const cpuk_copy_args c = {to + s.from, first, 0, 1, 0, b->step, 1, n, sizeof *to};
+    for (int64_t k = 0; k < s.from; k++) to[k] = 0;
+    if (n && b->step == 1) memcpy(to + s.from, first, n * sizeof *to);
+    else if (n) v->k->lanes->copy2d(&c);
+    for (int64_t k = s.end; k < b->phase; k++) to[k] = 0;
+  }
+}
+
+/* The part of the image that the block reaches, line by line; the axis before the lines', if there is one, innermost.
+ */
+static void copy_box(const vm *v, const box *b, const cpu_desc *image, float *to) {
+  const float *memory = (const float *)(const void *)vm_base(v, image);
+  const int64_t *ext = vm_ext(v, image), line = b->phase * b->step;
+  const int rank = b->u.rank, row = rank == 1 ? -1 : b->axis == rank - 1 ? rank - 2 : rank - 1;
+  const int64_t rows = row < 0 ? 1 : b->size[row], stride = row < 0 ? 0 : image->strides[row],
+                first = row < 0 ? 0 : b->low[row], n_rows = row < 0 ? 1 : ext[row];
+  int64_t at[TSR_MAX_RANK] = {0};
+  span spans[UNFOLD_MOST_LINE_STEP];
+  for (int64_t f = 0; f < b->step; f++) spans[f] = span_of(b, ext[b->axis], f);
+  for (int d = 0; d >= 0;) {
+    int64_t place = 0;
+    bool inside = true;
+    for (d = 0; d < rank; d++) {
+      if (d == b->axis || d == row) continue;
+      const int64_t x = b->low[d] + at[d];
+      inside &= x >= 0 && x < ext[d];
+      place += inside ? x * image->strides[d] : 0;
+    }
+    for (int64_t r = first; r < first + rows; r++, to += line) {
+      if (inside && r >= 0 && r < n_rows) copy_line(v, b, spans, memory + place + r * stride, to);
+      else memset(to, 0, (size_t)line * sizeof *to);
+    }
+    for (d = rank - 1; d >= 0; d--) {
+      if (d == b->axis || d == row) continue;
+      if (++at[d] < b->size[d]) break;
+      at[d] = 0;
+    }
+  }
+  memset(to, 0, (size_t)v->k->lanes->convolve_width * sizeof *to);
+}
+
+/* ---- what the micro-kernel reads --------------------------------------------------------------------------------- */
+
+/* How far behind the copy's start digits [first, end) are, but for their part along the lines. */
+static int64_t across(const box *b, const int64_t *digit, int first, int end) {
+  int64_t at = 0;
+  for (int i = first; i < end; i++) at += digit[i] * b->move[i] - b->first[i];
+  return at;
+}
+
+static void fill_offsets(const box *b, int32_t *offsets, int64_t k) {
+  const tile_unfold *u = &b->u;
+  const int first = tile_unfold_first(u, UNFOLD_COLUMN), end = first + u->n[UNFOLD_COLUMN];
+  int64_t digit[UNFOLD_MOST_DIGITS] = {0}, start = 0;
+  for (int i = first; i < end; i++) start -= least(b, i, b->axis);
+  for (int64_t l = 0; l < k; l++) {
+    int64_t x = start;
+    for (int i = first; i < end; i++) x += digit[i] * u->step[i][b->axis];
+    if (b->step > 1) x = x % b->step * b->phase + x / b->step;
+    offsets[l] = (int32_t)(across(b, digit, first, end) + x);
+    for (int i = end - 1; i >= first && ++digit[i] == u->extent[i]; i--) digit[i] = 0;
+  }
+}
+
+/* Lines of places, cut into strips: the last of a line reaches back over the one before, if the line is long enough. */
+static size_t fill_strips(const box *b, int64_t row, int64_t n, int64_t width, cpuk_convolve_strip *s) {
+  const tile_unfold *u = &b->u;
+  const int first = tile_unfold_first(u, UNFOLD_ROW), last = last_digit(u);
+  size_t n_strips = 0;
+  for (int64_t done = 0, line; done < n; done += line) {
+    int64_t digit[UNFOLD_MOST_DIGITS];
+    digits_of(u, UNFOLD_ROW, row + done, digit);
+    line = min64(n - done, u->extent[last] - digit[last]);
+    const int64_t from = across(b, digit, first, last + 1) + digit[last] - b->from[last];
+    for (int64_t at = 0; at < line; at += width) {
+      const int64_t back = max64(0, min64(at, at + width - line)), to = at - back;
+      s[n_strips++] =
+          (cpuk_convolve_strip){(int32_t)(from + to), (int32_t)(done + to), (int32_t)min64(width, line - to)};
+    }
+  }
+  return n_strips;
+}
+
+/* ---- the instruction --------------------------------------------------------------------------------------------- */
+
+/* What no place or no row of weights reaches. */
+static void clear_rest(float *c, int64_t ldc, const int64_t *ext, int64_t m, int64_t n) {
+  for (int64_t i = 0; i < ext[0]; i++) {
+    const int64_t from = i < m ? n : 0;
+    if (from < ext[1]) memset(c + i * ldc + from, 0, (size_t)(ext[1] - from) * sizeof *c);
+  }
+}
+
+void vm_convolve(const vm *v, const cpu_instr *i) {
+  const cpu_desc *out = vm_desc(v, i->a[0]), *a = vm_desc(v, i->a[1]), *image = vm_desc(v, i->a[2]);
+  const int64_t *ext = vm_ext(v, out), *a_ext = vm_ext(v, a), width = v->k->lanes->convolve_width;
+  const int64_t batch = v->t->regs[i->a[3]].i, row = v->t->regs[i->a[4]].i;
+  box b = box_of(v->m, i);
+  const int64_t rows = tile_unfold_extent(&b.u, UNFOLD_ROW), columns = tile_unfold_extent(&b.u, UNFOLD_COLUMN);
+  const bool there =
+      batch >= 0 && batch < tile_unfold_extent(&b.u, UNFOLD_BATCH) && row >= 0 && row < rows && a_ext[1] > 0;
+  const int64_t m = there ? min64(ext[0], a_ext[0]) : 0, n = there ? min64(ext[1], rows - row) : 0,
+                k = min64(columns, a_ext[1]);
+  float *c = (float *)(void *)vm_base(v, out);
+  clear_rest(c, out->strides[0], ext, m, n);
+  if (m <= 0 || n <= 0) return;
+  char *memory = v->t->convolved;
+  int32_t *offsets = (int32_t *)(void *)memory;
+  cpuk_convolve_strip *strips =
+      (cpuk_convolve_strip *)(void *)(memory += part_bytes(columns, sizeof *offsets));
+  float *copy = (float *)(void *)(memory + part_bytes(most_strips(&b.u, out->dims[1], width), sizeof *strips));
+  reach(&b, batch, row, n);
+  copy_box(v, &b, image, copy);
+  if (v->t->tables.instr != i || v->t->tables.row != row || v->t->tables.n != n) { /* else only the batch differs */
+    fill_offsets(&b, offsets, columns);
+    v->t->tables.n_strips = fill_strips(&b, row, n, width, strips);
+    v->t->tables.instr = i, v->t->tables.row = row, v->t->tables.n = n;
+  }
+  v->k->lanes->convolve(&(cpuk_convolve_args){.c = c, .ldc = out->strides[0],
+                                              .a = (const float *)(const void *)vm_base(v, a), .lda = a->strides[0],
+                                              .image = copy, .offsets = offsets, .strips = strips,
+                                              .n_strips = v->t->tables.n_strips, .m = (size_t)m, .k = (size_t)k});
+}
