@@ -142,9 +142,7 @@ done:
   return st;
 }
 
-static bool cpu_block_product(be_device *d, const block_product *p) {
-  return d->k->block_product && d->k->block_product(p);
-}
+static const block_kernels *cpu_block_kernels(be_device *d) { return d->k->blocks; }
 
 static bool suggest_tile(be_device *d, const be_matmul *x, int64_t tile[3]) {
   cpuk_plan_args a = {.m = (size_t)x->m,
@@ -202,5 +200,5 @@ const be_vtable cpu_backend = {
     .parallel = cpu_parallel,
     .time_blocks = cpu_time_blocks,
     .suggest_tile = suggest_tile,
-    .block_product = cpu_block_product,
+    .block_kernels = cpu_block_kernels,
 };

@@ -11,7 +11,7 @@ typedef struct row {
   const cpu_desc *d;
   char *p;        /* element (row, column 0) */
   int64_t valid;  /* columns that exist in this row */
-  int64_t stride; /* of the last dimension, elements */
+  int64_t stride; /* of the strips' dimension, elements */
   cpuk_dtype type;
   cpuk_convert_fn convert; /* to or from the compute type; NULL = same type */
   bool stream;             /* a large result: past the caches */
@@ -27,7 +27,7 @@ typedef struct run {
   char *buffers, *cells, *spare;
   char *at[1024]; /* register -> address for this strip */
   int64_t index[TSR_MAX_RANK];
-  int rank;
+  int rank, along; /* along: the dimension of strips */
 } run;
 
 static char *home(const run *r, int32_t reg) {
@@ -183,11 +183,11 @@ static void do_level(run *r, int level) {
 
 static void do_strip(run *r, int64_t col, int64_t n) {
   const map_plan *p = r->p;
-  char *direct[64] = {0};
+  char *direct[64];
   for (int y = 0; y < p->n_yields; y++) {
     const row *w = &r->rows[y];
-    if (p->writer[y] >= 0 && !w->convert && !w->stream && w->stride == 1 && w->valid - col >= n)
-      direct[y] = w->p + col * (int64_t)w->esize;
+    const bool here = p->writer[y] >= 0 && !w->convert && !w->stream && w->stride == 1 && w->valid - col >= n;
+    direct[y] = here ? w->p + col * (int64_t)w->esize : NULL;
   }
   for (int i = 0; i < p->n_steps; i++) {
     const step *t = &p->steps[i];
@@ -204,20 +204,21 @@ static void do_strip(run *r, int64_t col, int64_t n) {
   }
 }
 
-static void set_rows(run *r, const int64_t *idx, int outer) {
+static void set_rows(run *r, const int64_t *idx, int rank) {
   for (int o = 0; o < r->n_ops; o++) {
     row *w = &r->rows[o];
     const cpu_desc *d = w->d;
     const int64_t *ext = vm_ext(r->v, d);
     int64_t at = 0;
     bool inside = true;
-    for (int k = 0; k < outer; k++) {
+    for (int k = 0; k < rank; k++) {
+      if (k == r->along) continue;
       int64_t x = d->dims[k] == 1 ? 0 : idx[k];
       inside &= x < ext[k];
       if (inside) at += x * d->strides[k];
     }
     w->p = vm_base(r->v, d) + at * (int64_t)w->esize;
-    w->valid = inside ? ext[d->rank - 1] : 0;
+    w->valid = inside ? ext[r->along] : 0;
   }
 }
 
@@ -260,10 +261,18 @@ static int64_t ahead_of(const vm *v, const row *w, int64_t rows) {
   return bytes > 0 && bytes <= 256 * 1024 ? (int64_t)bytes : 0;
 }
 
+static void next_row(run *r, const int64_t *bound) {
+  for (int d = r->rank - 1; d >= 0; d--) {
+    if (d == r->along) continue;
+    if (++r->index[d] < bound[d]) return;
+    r->index[d] = 0;
+  }
+}
+
 void vm_map(const vm *v, const cpu_instr *i) {
   run r;
   begin_run(&r, v, &v->m->plans[i->a[0]], i->a[2], i->a[1]);
-  int rank = r.rank = (int)i->imm;
+  const int rank = r.rank = (int)i->imm, along = r.along = i->a[3];
   const int64_t *ops = cpu_extra(v->m->image) + i->extra;
   bool flat = !r.p->uses_index;
   int64_t bound[TSR_MAX_RANK] = {0}, total = 1;
@@ -273,7 +282,7 @@ void vm_map(const vm *v, const cpu_instr *i) {
     cpuk_dtype t = vm_cpuk((tsr_dtype)d->dtype), c = vm_cpuk(cpu_compute_type((tsr_dtype)d->dtype));
     w->type = t;
     w->esize = tsr_dtype_size((tsr_dtype)d->dtype);
-    w->stride = d->dims[rank - 1] == 1 ? 1 : d->strides[rank - 1];
+    w->stride = d->dims[along] == 1 ? 1 : d->strides[along];
     w->convert = t == c ? NULL : o < r.n_out ? v->k->lanes->convert[c][t] : v->k->lanes->convert[t][c];
     flat = flat && dense(v, d, r.rows[0].d);
     if (o < r.n_out)
@@ -289,20 +298,20 @@ void vm_map(const vm *v, const cpu_instr *i) {
   for (int o = 0; o < r.n_ops; o++)
     r.rows[o].ahead = o >= r.n_out ? ahead_of(v, &r.rows[o], rank > 1 ? bound[rank - 2] : 1) : 0;
   do_level(&r, 0);
-  int64_t step_n = strip_length(r.p), columns = flat ? total : bound[rank - 1],
-          rows = flat ? 1 : total / bound[rank - 1];
+  int64_t step_n = strip_length(r.p), columns = flat ? total : bound[along],
+          rows = flat ? 1 : total / bound[along];
   memset(r.index, 0, sizeof r.index);
   for (int64_t k = 0; k < rows; k++) {
     if (flat) {
       for (int o = 0; o < r.n_ops; o++)
         r.rows[o].p = vm_base(v, r.rows[o].d), r.rows[o].valid = total, r.rows[o].stride = 1;
     } else {
-      set_rows(&r, r.index, rank - 1);
+      set_rows(&r, r.index, rank);
     }
     do_level(&r, 1);
     for (int64_t col = 0; col < columns; col += step_n)
       do_strip(&r, col, columns - col < step_n ? columns - col : step_n);
-    for (int d = rank - 2; d >= 0 && ++r.index[d] == bound[d]; d--) r.index[d] = 0;
+    next_row(&r, bound);
   }
   if (streams) v->k->lanes->stream_fence();
 }

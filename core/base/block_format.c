@@ -66,14 +66,14 @@ static void q8_0(bytes b, float *out) {
   for (int j = 0; j < 32; j++) out[j] = d * (float)(int8_t)b[2 + j];
 }
 
-static const int8_t levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+const int8_t block_iq4_nl_levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
 /* d, q[16]: d level[q], sixteen levels that lie closer around zero */
 static void iq4_nl(bytes b, float *out) {
   float d = f16(b);
   for (int j = 0; j < 16; j++) {
-    out[j] = d * (float)levels[b[2 + j] & 15];
-    out[j + 16] = d * (float)levels[b[2 + j] >> 4];
+    out[j] = d * (float)block_iq4_nl_levels[b[2 + j] & 15];
+    out[j + 16] = d * (float)block_iq4_nl_levels[b[2 + j] >> 4];
   }
 }
 
@@ -195,8 +195,8 @@ static void unpack_q8_0(bytes b, int i, block_run *r) {
 static void unpack_iq4_nl(bytes b, int i, block_run *r) {
   (void)i;
   for (int j = 0; j < 16; j++) {
-    r->q[j] = levels[b[2 + j] & 15];
-    r->q[j + 16] = levels[b[2 + j] >> 4];
+    r->q[j] = block_iq4_nl_levels[b[2 + j] & 15];
+    r->q[j + 16] = block_iq4_nl_levels[b[2 + j] >> 4];
   }
   set(r, f16(b), 0);
 }

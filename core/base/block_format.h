@@ -34,6 +34,8 @@ typedef struct block_format {
   bool negative;
 } block_format;
 
+extern const int8_t block_iq4_nl_levels[16]; /* what the four bits of an iq4_nl stand for */
+
 /* The row of a number in files; NULL: unknown. */
 const block_format *block_format_by_code(uint32_t code);
 const block_format *block_format_by_name(const char *name);

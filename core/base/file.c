@@ -54,3 +54,9 @@ const void *file_map(const char *path, size_t *bytes, const char **why) {
 void file_unmap(const void *p, size_t bytes) {
   if (bytes) munmap((void *)(uintptr_t)p, bytes);
 }
+
+void file_forget(const void *p, size_t bytes) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  const uintptr_t from = ((uintptr_t)p + page - 1) / page * page, to = ((uintptr_t)p + bytes) / page * page;
+  if (from < to) madvise((void *)from, to - from, MADV_DONTNEED);
+}

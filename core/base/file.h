@@ -16,4 +16,6 @@ bool file_is_special(const char *path);
  * *why. Whoever shortens the file while it is mapped ends the process that reads behind its new end (SIGBUS). */
 const void *file_map(const char *path, size_t *bytes, const char **why);
 void file_unmap(const void *p, size_t bytes);
+/* A part that isn't needed soon: whole pages in it are no longer in the process's memory until they are touched. */
+void file_forget(const void *p, size_t bytes);
 #endif

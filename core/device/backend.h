@@ -13,7 +13,7 @@
 #include "core/device/caps.h"
 #include "tessera/probe.h"
 
-#define BE_ABI 5
+#define BE_ABI 6
 
 typedef struct be_instance be_instance; /* backend-defined: a loaded driver */
 typedef struct be_device be_device;
@@ -228,9 +228,9 @@ typedef struct be_vtable {
    * they are ignored. */
   bool stream_priorities;
 
-  /* A product with a matrix in a block format, on the caller's thread, which may be one of `parallel`. False: there is
-   * no kernel for it. NULL: for none. */
-  bool (*block_product)(be_device *d, const block_product *p);
+  /* Kernels for products with matrices in block formats, which run on their caller's thread, one of `parallel` too.
+   * NULL: it has none. */
+  const block_kernels *(*block_kernels)(be_device *d);
 
   /* What the process of be_env.probe does, called in it: tries the driver and writes what it finds to standard output.
    * `args` is ended by NULL. May be NULL. */

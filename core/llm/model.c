@@ -5,7 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/file.h"
 #include "core/base/int_math.h"
+#include "core/llm/store.h"
 
 enum { CACHE_STEP = 64, N_SIZES = 6 };
 
@@ -20,6 +22,7 @@ struct llm_model {
   llm_params p;
   tsr_buffer **weights; /* by weight of the graph; NULL before the first program */
   int n_weights;
+  llm_store weight_store, cache_store; /* where the device is the host */
   tsr_program *programs[N_SIZES]; /* for caches of `cache` */
   tsr_buffer *in[LLM_IN_CACHES], **caches, *logits_on_device;
   tsr_binding *inputs, *outputs;
@@ -56,6 +59,7 @@ static void drop_text(llm_model *m) {
   for (int i = 0; i < N_SIZES; i++) tsr_program_destroy(&m->programs[i]);
   for (int i = 0; i < LLM_IN_CACHES; i++) tsr_buffer_destroy(&m->in[i]);
   for (int i = 0; m->caches && i < 2 * m->p.n_layers; i++) tsr_buffer_destroy(&m->caches[i]);
+  llm_store_destroy(&m->cache_store);
   tsr_buffer_destroy(&m->logits_on_device);
   m->cache = m->length = 0;
 }
@@ -65,6 +69,7 @@ void llm_model_close(llm_model **model) {
   llm_model *m = *model;
   drop_text(m);
   for (int i = 0; m->weights && i < m->n_weights; i++) tsr_buffer_destroy(&m->weights[i]);
+  llm_store_destroy(&m->weight_store);
   tokenizer_destroy(&m->t);
   weights_close(&m->w);
   arena_clear(&m->a);
@@ -83,13 +88,25 @@ int32_t llm_model_vocab(const llm_model *m) { return (int32_t)m->p.vocab; }
 
 static bool is_host(const llm_model *m) { return !strcmp(tsr_device_get_info(m->dev)->backend, "cpu"); }
 
-/* Where the device reads the host's memory the elements stay in the mapped file, if they are there as they are. */
-static tsr_status load_weight(llm_model *m, const llm_weight *x, tsr_buffer **out) {
+/* Its elements in the mapped file, if they are there as the device has them; how many bytes they are there. */
+static const void *mapped_weight(const llm_model *m, const llm_weight *x, size_t *bytes) {
   uint64_t n = 0;
-  const void *mapped = x->tensor->block && !x->blocks ? NULL : weights_data(m->w, x->tensor);
   (void)weights_count(&x->tensor->shape, &n); /* it was checked when the file was read */
-  const size_t bytes = x->blocks ? (size_t)x->tensor->bytes : (size_t)n * tsr_dtype_size(x->dtype);
+  *bytes = x->blocks ? (size_t)x->tensor->bytes : (size_t)n * tsr_dtype_size(x->dtype);
+  return x->tensor->block && !x->blocks ? NULL : weights_data(m->w, x->tensor);
+}
+
+/* On the host: copied into the store, if there is one, else in the mapped file. */
+static tsr_status load_weight(llm_model *m, const llm_weight *x, tsr_buffer **out) {
+  size_t bytes;
+  const void *mapped = mapped_weight(m, x, &bytes);
   const bool host = is_host(m);
+  if (mapped && m->weight_store.whole) {
+    TSR_TRY(llm_store_take(m->dev, &m->weight_store, bytes, out));
+    TSR_TRY(tsr_buffer_write(*out, 0, mapped, bytes));
+    file_forget(mapped, bytes);
+    return NULL;
+  }
   if (mapped && host && !((uintptr_t)mapped % 16)) return tsr_buffer_import(m->dev, mapped, bytes, out);
   TSR_TRY(tsr_buffer_create(m->dev, bytes, host ? TSR_MEMORY_HOST : TSR_MEMORY_DEVICE, out));
   if (mapped) return tsr_buffer_write(*out, 0, mapped, bytes);
@@ -102,6 +119,18 @@ static tsr_status load_weight(llm_model *m, const llm_weight *x, tsr_buffer **ou
   return st;
 }
 
+/* For copies of what is mapped, unless that is much of the machine's memory. */
+static tsr_status make_weight_store(llm_model *m, const llm_graph *g) {
+  enum { SHARE = 4 };
+  size_t all = 0;
+  for (int i = 0; i < g->n_weights; i++) {
+    size_t bytes;
+    if (mapped_weight(m, &g->weights[i], &bytes)) all += llm_store_room(bytes);
+  }
+  if (!is_host(m) || all > (uint64_t)tsr_device_get_info(m->dev)->memory_bytes / SHARE) return NULL;
+  return llm_store_create(m->dev, all, &m->weight_store);
+}
+
 static tsr_status load_weights(llm_model *m, const llm_graph *g) {
   if (m->weights) return NULL;
   const int n_in = LLM_IN_CACHES + 2 * m->p.n_layers + g->n_weights;
@@ -110,6 +139,7 @@ static tsr_status load_weights(llm_model *m, const llm_graph *g) {
   m->outputs = arena_array(&m->a, tsr_binding, 1 + 2 * m->p.n_layers);
   if (!m->weights || !m->inputs || !m->outputs) return st_oom();
   m->n_weights = g->n_weights;
+  TSR_TRY(make_weight_store(m, g));
   for (int i = 0; i < g->n_weights; i++) TSR_TRY(load_weight(m, &g->weights[i], &m->weights[i]));
   return NULL;
 }
@@ -128,16 +158,25 @@ static tsr_status clear_caches(llm_model *m) {
   return st;
 }
 
+static tsr_status make_caches(llm_model *m) {
+  size_t bytes[2]; /* of keys, of values */
+  for (int i = 0; i < 2; i++)
+    bytes[i] = (size_t)(m->p.kv_heads * m->cache * (i ? m->p.value_dim : m->p.head_dim)) * sizeof(float);
+  if (is_host(m))
+    TSR_TRY(llm_store_create(m->dev, (size_t)m->p.n_layers * (llm_store_room(bytes[0]) + llm_store_room(bytes[1])),
+                             &m->cache_store));
+  for (int i = 0; i < 2 * m->p.n_layers; i++)
+    if (is_host(m)) TSR_TRY(llm_store_take(m->dev, &m->cache_store, bytes[i % 2], &m->caches[i]));
+    else TSR_TRY(tsr_buffer_create(m->dev, bytes[i % 2], TSR_MEMORY_DEVICE, &m->caches[i]));
+  return NULL;
+}
+
 static tsr_status make_buffers(llm_model *m) {
   const int64_t most = sizes[N_SIZES - 1], turn = m->p.rope_dim / 2 * most;
   const int64_t elements[LLM_IN_CACHES] = {most, 1, 1, 1, turn, turn, turn, turn};
   for (int i = 0; i < LLM_IN_CACHES; i++)
     TSR_TRY(tsr_buffer_create(m->dev, (size_t)elements[i] * 4, TSR_MEMORY_DEVICE, &m->in[i]));
-  for (int i = 0; i < 2 * m->p.n_layers; i++) {
-    const size_t row = (size_t)(i % 2 ? m->p.value_dim : m->p.head_dim) * sizeof(float);
-    const size_t bytes = (size_t)(m->p.kv_heads * m->cache) * row;
-    TSR_TRY(tsr_buffer_create(m->dev, bytes, TSR_MEMORY_DEVICE, &m->caches[i]));
-  }
+  TSR_TRY(make_caches(m));
   TSR_TRY(tsr_buffer_create(m->dev, (size_t)m->p.vocab * sizeof(float), TSR_MEMORY_DEVICE, &m->logits_on_device));
   return clear_caches(m);
 }

@@ -13,6 +13,7 @@ typedef struct blocks_job {
   float *to;
   int64_t n, piece; /* blocks or rows; of one item */
   block_product product;
+  const block_kernels *kernels;
 } blocks_job;
 
 static int64_t count(const routine_call *c, int tensor, int first, int last) {
@@ -21,10 +22,12 @@ static int64_t count(const routine_call *c, int tensor, int first, int last) {
   return n;
 }
 
+static int64_t n_cores(const routine_call *c) { return c->dev && c->dev->caps.n_cores > 0 ? c->dev->caps.n_cores : 1; }
+
 /* So many pieces that cores end at about the same time, none smaller than `least`. */
 static int64_t piece_of(const routine_call *c, int64_t n, int64_t least, int64_t unit) {
-  const int64_t cores = c->dev && c->dev->caps.n_cores > 0 ? c->dev->caps.n_cores : 1;
-  return round_up(max64(ceil_div(n, cores > 1 ? 4 * cores : 1), least), unit);
+  const int64_t cores = n_cores(c);
+  return round_up(max64(ceil_div(n, cores > 1 ? 8 * cores : 1), least), unit);
 }
 
 static void one_piece(void *arg, int64_t item, int worker) {
@@ -45,6 +48,13 @@ tsr_status routine_dequantize(routine_call *c) {
   return NULL;
 }
 
+static void round_rows(void *arg, int64_t item, int worker) {
+  const blocks_job *j = arg;
+  const int64_t first = item * j->piece;
+  (void)worker;
+  j->kernels->round(&j->product, first, min64(first + j->piece, j->product.n));
+}
+
 static void some_rows(void *arg, int64_t item, int worker) {
   const blocks_job *j = arg;
   const int64_t first = item * j->piece;
@@ -53,32 +63,51 @@ static void some_rows(void *arg, int64_t item, int worker) {
   p.w += (size_t)first * block_row_bytes(&p);
   p.y += first;
   p.rows = min64(j->piece, j->n - first);
-  tsr_device *dev = j->c->dev;
-  if (!dev || !dev->vt->block_product || !dev->vt->block_product(dev->be, &p)) block_product_portable(&p);
+  j->kernels->multiply(&p);
+}
+
+/* So many rows that a piece is worth the threads' meeting at the counter. */
+static int64_t rows_of_work(int64_t work, int64_t work_of_row) { return ceil_div(work, max64(work_of_row, 1)); }
+
+static void round_x(blocks_job *j) {
+  enum { ELEMENTS = 8192 };
+  const block_product *p = &j->product;
+  j->piece = piece_of(j->c, p->n, rows_of_work(ELEMENTS, p->k), j->kernels->x_step);
+  routine_spread(j->c, round_rows, j, ceil_div(p->n, j->piece));
+}
+
+/* One piece a core where these are short: memory brings a long run of rows faster than many short ones in turns. */
+static void multiply(blocks_job *j) {
+  enum { PRODUCTS = 1 << 14, SHORT = 1 << 20 };
+  const block_product *p = &j->product;
+  const int64_t each = p->n * p->k, share = ceil_div(j->n, n_cores(j->c));
+  const int64_t least = max64(rows_of_work(PRODUCTS, each), min64(rows_of_work(SHORT, each), share));
+  j->piece = piece_of(j->c, j->n, least, j->kernels->w_step);
+  routine_spread(j->c, some_rows, j, ceil_div(j->n, j->piece));
 }
 
 tsr_status routine_block_matmul(routine_call *c) {
-  enum { X, W, Y, UNIT = 8, LEAST = 32 };
+  enum { X, W, Y };
   const int rank = c->tensor[X].rank;
-  blocks_job j = {.c = c, .n = c->tensor[W].dims[0]};
+  tsr_device *dev = c->dev;
+  blocks_job j = {.c = c, .n = c->tensor[W].dims[0], .kernels = &block_kernels_portable};
+  if (dev && dev->vt->block_kernels) j.kernels = dev->vt->block_kernels(dev->be);
   block_product *p = &j.product;
   *p = (block_product){.format = block_format_by_name(c->word[0]),
                        .w = c->tensor[W].data,
                        .k = c->tensor[X].dims[rank - 1],
                        .x = c->tensor[X].data,
+                       .q8_1 = !strcmp(c->word[1], "q8_1"),
                        .n = count(c, X, 0, rank - 1),
                        .y = c->tensor[Y].data,
                        .ldy = j.n};
   if (!j.n || !p->n) return NULL;
-  const size_t bytes = (size_t)(p->n * p->k / BLOCK_RUN + 1) * sizeof(block_q8);
-  block_q8 *q = NULL;
+  const size_t bytes = j.kernels->rounded_bytes(p->n, p->k);
   if (strcmp(c->word[1], "f32")) {
-    if (!(q = al_alloc(c->al, bytes, 64))) return st_oom();
-    block_quantize(p->x, p->n * p->k, !strcmp(c->word[1], "q8_1"), q);
-    p->q = q;
+    if (!(p->q = al_alloc(c->al, bytes, 64))) return st_oom();
+    round_x(&j);
   }
-  j.piece = piece_of(c, j.n, LEAST, UNIT);
-  routine_spread(c, some_rows, &j, ceil_div(j.n, j.piece));
-  al_free(c->al, q, bytes, 64);
+  multiply(&j);
+  al_free(c->al, p->q, bytes, 64);
   return NULL;
 }

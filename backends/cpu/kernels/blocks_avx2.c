@@ -104,13 +104,14 @@ VINL void one_row(const block_product *p, const unsigned char *w, int64_t first,
       const run8 v = read_run(p->format, w + (size_t)(at / per_block) * bytes, (int)(at % per_block), kind);
       CPUK_UNROLL
       for (int i = 0; i < n; i++)
-        add_run(&v, p->q + (first + i) * runs + at, negative, halves, &acc[u][i], &offsets[i]);
+        add_run(&v, (const block_q8 *)p->q + (first + i) * runs + at, negative, halves, &acc[u][i], &offsets[i]);
     }
   }
   if (r < runs) {
     const run8 v = read_run(p->format, w + (size_t)(r / per_block) * bytes, (int)(r % per_block), kind);
     CPUK_UNROLL
-    for (int i = 0; i < n; i++) add_run(&v, p->q + (first + i) * runs + r, negative, halves, &acc[0][i], &offsets[i]);
+    for (int i = 0; i < n; i++) 
+      add_run(&v, (const block_q8 *)p->q + (first + i) * runs + r, negative, halves, &acc[0][i], &offsets[i]);
   }
   CPUK_UNROLL
   for (int i = 0; i < n; i++) {
@@ -279,7 +280,7 @@ VINL void columns(const block_product *p, const side_by_side *w, int64_t part, i
   CPUK_UNROLL
   for (int i = 0; i < n; i++) {
     acc[i] = part ? _mm256_loadu_ps(y + i * p->ldy) : _mm256_setzero_ps();
-    x[i] = p->q + (first + i) * (p->k / BLOCK_RUN) + part;
+    x[i] = (const block_q8 *)p->q + (first + i) * (p->k / BLOCK_RUN) + part;
   }
   for (int64_t r = 0; r < runs; r++) {
     CPUK_UNROLL
@@ -321,7 +322,7 @@ static float dot_floats(const float *w, const float *x, int64_t n) {
   return sum8(_mm256_add_ps(_mm256_add_ps(s[0], s[1]), _mm256_add_ps(s[2], s[3])));
 }
 
-static void float_rows(const block_product *p) {
+void cpuk_block_floats_avx2(const block_product *p) {
   float w[MOST_DEPTH];
   const int64_t n = p->format->elements;
   for (int64_t r = 0; r < p->rows; r++)
@@ -336,13 +337,17 @@ static void float_rows(const block_product *p) {
     }
 }
 
-bool cpuk_block_product_avx2(const block_product *p) {
+static void multiply(const block_product *p) {
   int64_t row = 0;
-  if (!p->format->unpack) return false;
-  if (!p->q) return float_rows(p), true;
+  if (!p->q) {
+    cpuk_block_floats_avx2(p);
+    return;
+  }
   if (p->n >= FEW && !p->format->negative)
     for (; row + ROWS <= p->rows; row += ROWS) eight_rows(p, row);
   row_by_row(p, row, p->rows);
-  return true;
 }
+
+const block_kernels cpuk_blocks_avx2 = {
+    .x_step = 1, .w_step = ROWS, .rounded_bytes = block_q8_bytes, .round = block_q8_round, .multiply = multiply};
 #endif

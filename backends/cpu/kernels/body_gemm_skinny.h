@@ -1,12 +1,14 @@
 /* The skinny kernels of every kind. Included after body_gemm_int.h. */
 
-VINL float skinny_sum_f32(vf v) {
+#ifndef v_sum
+VINL float v_sum(vf v) {
   float t[VF];
   v_store(t, v);
   for (int h = VF / 2; h > 0; h /= 2)
     for (int i = 0; i < h; i++) t[i] += t[i + h];
   return t[0];
 }
+#endif
 VINL double skinny_sum_f64(vd v) {
   double t[VD];
   vd_store(t, v);

@@ -30,7 +30,7 @@
 #define S_ZERO v_set1(0)
 #define S_BCAST(p) v_set1(*(p))
 #define S_MADD(acc, a, b) v_fma(a, b, acc)
-#define S_SUM(v) skinny_sum_f32(v)
+#define S_SUM(v) v_sum(v)
 #elif defined(S_FAMILY_F64)
 #define S_A double
 #define S_AE double
@@ -64,6 +64,15 @@
 #endif
 
 enum { S_FN(chunk) = 256, S_FN(width) = S_LANES * S_KR };
+
+/* Short rows that come next are no stream that a processor would see. */
+VINL void S_FN(fetch_rows)(const S_B *b, ptrdiff_t ld, size_t rows, size_t w) {
+  enum { SHORT = 512, LINE = 64 };
+  if (w * sizeof(S_B) > SHORT) return;
+  for (size_t i = 0; i < rows; i++)
+    for (size_t at = 0; at < w * sizeof(S_B); at += LINE)
+      __builtin_prefetch((const char *)(b + (ptrdiff_t)i * ld) + at);
+}
 
 /* r rows of C, g groups of k, w columns. */
 VINL void S_FN(rows_step)(const int r, const int g, S_C *c, ptrdiff_t ldc, const S_A *a, const S_B *b, ptrdiff_t ldb,
@@ -134,6 +143,7 @@ static void S_FN(row_major)(const cpuk_skinny_args *p) {
         const S_B *b = (const S_B *)p->b + (ptrdiff_t)(k0 + q) * p->b_rs + (ptrdiff_t)j;
         ptrdiff_t ldpair =
             kw - q < S_KR ? 0 : p->b_rs; /* a missing second row is read as the first and meets a zero of A */
+        if (kw - q >= 16 * S_KR) S_FN(fetch_rows)(b + 8 * S_KR * p->b_rs, p->b_rs, 8 * S_KR, w);
         for (size_t i = 0; i < p->m; i += 4) {
           size_t r = p->m - i < 4 ? p->m - i : 4;
           (step == 8 ? S_FN(rows8) : S_FN(rows1))(r, c + (ptrdiff_t)i * p->ldc, p->ldc,
@@ -201,6 +211,8 @@ static void S_FN(transposed)(const cpuk_skinny_args *p) {
     for (size_t k0 = 0; k0 < p->k; k0 += S_FN(chunk)) {
       size_t kw = p->k - k0 < S_FN(chunk) ? p->k - k0 : S_FN(chunk);
       S_FN(read_a)(a, p, k0, kw);
+      if (p->n - j0 >= 2 * RUN)
+        S_FN(fetch_rows)((const S_B *)p->b + (ptrdiff_t)(j0 + RUN) * p->b_cs + (ptrdiff_t)k0, p->b_cs, RUN, kw);
       for (size_t j = 0; j < run;) {
         size_t cols = run - j >= 4 ? 4 : 1;
         const S_B *b = (const S_B *)p->b + (ptrdiff_t)(j0 + j) * p->b_cs + (ptrdiff_t)k0;

@@ -31,7 +31,8 @@ extern const cpuk_gemm cpuk_gemm_s8s8_avx512vnni, cpuk_gemm_u8s8_avx512vnni;
 extern const cpuk_gemm cpuk_gemm_bf16_avx512bf16;
 extern const cpuk_rows cpuk_rows_avx512bf16;
 extern const cpuk_gemm cpuk_gemm_bf16_amx, cpuk_gemm_s8s8_amx, cpuk_gemm_u8s8_amx;
-bool cpuk_block_product_avx2(const block_product *p);
+extern const block_kernels cpuk_blocks_avx2, cpuk_blocks_avx512vnni;
+void cpuk_block_floats_avx2(const block_product *p); /* x as it is */
 void cpuk_amx_thread_begin(void);
 void cpuk_amx_thread_end(void);
 

@@ -402,8 +402,7 @@ typedef struct cpuk_table {
   const cpuk_rows *rows;
   const cpuk_dft *dft;
   const cpuk_gemm *gemm[CPUK_N_GEMM]; /* all non-NULL */
-  /* Products with matrices in block formats; false where it has none for the format. NULL: for no format. */
-  bool (*block_product)(const block_product *p);
+  const block_kernels *blocks; /* products with matrices in block formats */
   /* Once per thread before, and once after, a run of gemm calls: AMX loads and releases its tile configuration;
    * elsewhere they do nothing. Cheap (tens of ns), so a worker may bracket each launch. A table's other functions may
    * be called in between. */

@@ -82,7 +82,7 @@ static unsigned detect(void) { return 0; }
 static void nothing(void) {}
 
 /* The kinds of `base`, with the reduction kernels, bf16 and the integer kinds named. */
-#define TABLE(ISA, FEATURES, base, row, bf16, s8s8, u8s8, blocks, BEGIN, END)                                          \
+#define TABLE(ISA, FEATURES, base, row, bf16, s8s8, u8s8, product, BEGIN, END)                                         \
   {                                                                                                                    \
     .isa = ISA, .features = FEATURES, .lanes = &cpuk_lanes_##base, .rows = &cpuk_rows_##row, .dft = &cpuk_dft_##base,  \
     .gemm = {[CPUK_GEMM_F32] = &cpuk_gemm_f32_##base, [CPUK_GEMM_BF16] = &cpuk_gemm_bf16_##bf16,                       \
@@ -90,7 +90,7 @@ static void nothing(void) {}
              [CPUK_GEMM_U8S8] = &cpuk_gemm_u8s8_##u8s8, [CPUK_GEMM_F64] = &cpuk_gemm_f64_##base,                       \
              [CPUK_GEMM_F32_KAHAN] = &cpuk_gemm_f32_kahan_##base, [CPUK_GEMM_F64_KAHAN] = &cpuk_gemm_f64_kahan_##base, \
              [CPUK_GEMM_S16] = &cpuk_gemm_s16_##base, [CPUK_GEMM_S32] = &cpuk_gemm_s32_##base, [CPUK_GEMM_S64] = &cpuk_gemm_s64_##base},\
-    .block_product = blocks, .thread_begin = BEGIN, .thread_end = END                                                  \
+    .blocks = &product, .thread_begin = BEGIN, .thread_end = END                                                       \
   }
 typedef struct choice {
   unsigned needs;
@@ -99,20 +99,20 @@ typedef struct choice {
 static const choice choices[] = {
 #if defined(__x86_64__)
     {HAS_AVX512 | HAS_AMX, TABLE("amx", "avx512 vnni bf16 amx-bf16 amx-int8", avx512, avx512bf16, amx, amx, amx,
-                                 cpuk_block_product_avx2, cpuk_amx_thread_begin, cpuk_amx_thread_end)},
+                                 cpuk_blocks_avx512vnni, cpuk_amx_thread_begin, cpuk_amx_thread_end)},
     {HAS_AVX512 | HAS_VNNI | FAST_BF16,
      TABLE("avx512", "avx512 vnni bf16", avx512, avx512bf16, avx512bf16, avx512vnni, avx512vnni,
-           cpuk_block_product_avx2, nothing, nothing)},
+           cpuk_blocks_avx512vnni, nothing, nothing)},
     {HAS_AVX512 | HAS_VNNI,
      TABLE("avx512", "avx512 vnni", avx512, avx512, avx512, avx512vnni, avx512vnni,
-           cpuk_block_product_avx2, nothing, nothing)},
-    {HAS_AVX512, TABLE("avx512", "avx512", avx512, avx512, avx512, avx512, avx512, cpuk_block_product_avx2,
-                        nothing, nothing)},
-    {HAS_AVX2, TABLE("avx2", "avx2 fma f16c", avx2, avx2, avx2, avx2, avx2, cpuk_block_product_avx2, nothing, nothing)},
+           cpuk_blocks_avx512vnni, nothing, nothing)},
+    {HAS_AVX512, TABLE("avx512", "avx512", avx512, avx512, avx512, avx512, avx512, cpuk_blocks_avx2, nothing, nothing)},
+    {HAS_AVX2, TABLE("avx2", "avx2 fma f16c", avx2, avx2, avx2, avx2, avx2, cpuk_blocks_avx2, nothing, nothing)},
 #elif defined(__aarch64__)
-    {HAS_NEON, TABLE("neon", "neon", neon, neon, neon, neon, neon, NULL, nothing, nothing)},
+    {HAS_NEON, TABLE("neon", "neon", neon, neon, neon, neon, neon, block_kernels_portable, nothing, nothing)},
 #endif
-    {0, TABLE("portable", "portable", portable, portable, portable, portable, portable, NULL, nothing, nothing)},
+    {0, TABLE("portable", "portable", portable, portable, portable, portable, portable, block_kernels_portable, nothing,
+              nothing)},
 };
 enum { N_CHOICES = sizeof choices / sizeof *choices };
 static const char *const known[] = {"portable", "avx2", "avx512", "amx", "neon"};

@@ -49,6 +49,10 @@ AVX512_INL avx512_vi vi_sel(vm m, avx512_vi a, avx512_vi b) {
 AVX512_INL vf v_sel(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b, a); }
 AVX512_INL void vm_store_u8(uint8_t *p, vm m) { _mm_storeu_si128((__m128i *)p, _mm_maskz_set1_epi8(m, 1)); }
 
+/* By halves, as portable code adds them: the same bits. */
+#define v_sum v_sum
+AVX512_INL float v_sum(vf a) { return _mm512_reduce_add_ps(a); }
+
 #define v_fma v_fma
 AVX512_INL vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 /* *p . b + c, *p broadcast by the instruction itself: compilers would load it once for all that use it. */

@@ -26,7 +26,8 @@ typedef enum cpu_opcode {
   CPU_FILL,      /* d, is_float; imm = int64 or bits of a double */
   CPU_SPLAT,     /* d, r, is_float */
   CPU_COPY,      /* d destination, d source: any storage types; what lies beyond the source's extents becomes 0 */
-  CPU_MAP,       /* p program, n outputs, n operands, extra: operand descriptors (outputs first); imm = rank */
+  CPU_MAP,       /* p program, n outputs, n operands, dimension of strips, extra: operand descriptors (outputs first);
+                  imm = rank */
   CPU_REDUCE,    /* d out, d in, axis, reduce op, policy */
   CPU_GEMM,      /* d acc, d a, d b, transpose_a, transpose_b, kahan, accumulate */
   CPU_MATMUL,  /* d out, d a (rows x K), d b (K x columns), transpose_a, transpose_b, kahan, bk: packs b once per launch

@@ -19,13 +19,24 @@ static int64_t begin_of(const ir_type *view) { return ir_type_count(view) ? view
 
 static tsr_status gen_block(gen *g, ir_block *b);
 
+/* The dimension that strips run along: the last one, but where that has a few elements only and another many. */
+static int strip_dimension(const ir_type *t) {
+  enum { FEW = 8, MANY = 4 };
+  int longest = t->rank - 1;
+  for (int i = t->rank - 1; i >= 0; i--)
+    if (t->dims[i] > t->dims[longest]) longest = i;
+  const int64_t last = t->dims[t->rank - 1];
+  return last <= FEW && t->dims[longest] >= MANY * last ? longest : t->rank - 1;
+}
+
 static tsr_status gen_map(gen *g, ir_op *op) {
   int64_t d[EMIT_CPU_MOST_OPERANDS];
   int outputs = (int)ir_get_int(op, "outputs", 1), p, rank = op->operands[0]->type->rank;
+  const int along = strip_dimension(op->operands[0]->type);
   TSR_TRY(emit_cpu_check_map(op));
   for (int i = 0; i < op->n_operands; i++) d[i] = gen_desc(g, op->operands[i]);
-  TSR_TRY(gen_program(g, op, false, outputs, rank - 1, &p));
-  INSTR(g, CPU_MAP, rank, gen_ints(g, d, op->n_operands), p, outputs, op->n_operands);
+  TSR_TRY(gen_program(g, op, false, outputs, along, &p));
+  INSTR(g, CPU_MAP, rank, gen_ints(g, d, op->n_operands), p, outputs, op->n_operands, along);
   return NULL;
 }
 

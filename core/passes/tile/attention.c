@@ -202,11 +202,17 @@ static tsr_status all_keys(attend *a, ir_value **carried) {
 
 /* The CPU's tiles: what a block works on stays in the second-level cache, every thread gets some blocks, and the last
  * tile of keys is as long as the others, a multiple of what vectors and matrix instructions take. Few queries take many
- * keys at a time. */
+ * keys at a time, but not where a number says how many count: a tile is read whole. */
+static int64_t keys_of_tile(const attend *a) {
+  enum { FEW = 16 };
+  if (a->x.m <= FEW) return a->mem[ATTEND_LENGTHS].arg ? 128 : 512;
+  return tsr_dtype_size(a->t) < 4 ? 256 : 128;
+}
+
 static void choose_tile(attend *a) {
-  enum { ROWS = 128, STEP = 16, FEW = 16, MANY = 512 };
+  enum { ROWS = 128, STEP = 16 };
   const sched_params *p = &a->k->params;
-  const int64_t m = a->x.m, n = a->x.n, keys = m <= FEW ? MANY : tsr_dtype_size(a->t) < 4 ? 256 : 128,
+  const int64_t m = a->x.m, n = a->x.n, keys = keys_of_tile(a),
                 blocks = 2 * (a->cpu && a->k->opts->caps->n_cores > 0 ? a->k->opts->caps->n_cores : 1);
   a->bm = p->m > 0 ? p->m : ROWS;
   while (p->m <= 0 && a->bm > STEP && a->x.batch * a->x.heads * ceil_div(m, a->bm) < blocks) a->bm /= 2;
