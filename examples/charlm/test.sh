@@ -106,7 +106,8 @@ processes() { # how many, then the options
 if command -v mpirun >/dev/null && processes 1 --mesh dp=1 --steps 1 >out 2>&1; then
   # 8 processes begin, ranks of another mesh and then one device go on from what they wrote.
   processes 8 --mesh tp=2,dp=2,pp=2 --steps 6 --checkpoint pieces >out 2>&1 || bad "8 processes: $(tail -1 out)"
-  parts --mode deterministic --microbatches 4 --mesh dp=3 --steps 9 --checkpoint pieces >out 2>&1 || bad "$(tail -1 out)"
+  parts --mode deterministic --microbatches 4 --mesh dp=3 --steps 9 --checkpoint pieces >out 2>&1 ||
+    bad "$(tail -1 out)"
   parts --mode deterministic --microbatches 4 --checkpoint pieces --csv mesh.csv >out 2>&1 || bad "$(tail -1 out)"
   grep -q 'goes on after step 9' out || bad "one device began anew"
   cmp one.csv mesh.csv || bad "8 processes, 3 ranks and one device differ from one device"
