@@ -249,6 +249,14 @@ class Numpy(unittest.TestCase):
                 x.numpy()
         numpy.testing.assert_array_equal(numpy.asarray(x, dtype="f4"), [1.5, 2.0])
 
+    def test_asarray_takes_elements_and_never_bytes(self):
+        for dtype in ("f16", "f32", "f64", "i8", "i32", "i64", "u8", "bool"):
+            for value in ([[1, 0], [1, 1]], [], 1):
+                x = tessera.tensor(value, dtype=dtype)
+                y = numpy.asarray(x)
+                self.assertEqual((y.dtype.name, y.shape), (x.numpy().dtype.name, x.shape), (dtype, value))
+                numpy.testing.assert_array_equal(y, value)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -126,11 +126,15 @@ class Tensor(Operators):
         flat, form = self._flat(), dtypes.ROWS[self.dtype][5]
         if not form or form == "e" or not flat.nbytes:
             return flat
-        return flat.cast(form, self.shape) if self.shape else flat.cast(form, (1,))
+        return flat.cast(form, self.shape)
 
     if sys.version_info >= (3, 12):
         def __buffer__(self, flags):
-            return self.memoryview()
+            # Of elements and in the tensor's shape, or not at all: NumPy asks here first, and would take bytes.
+            view = self.memoryview()
+            if view.shape != self.shape or view.itemsize != dtypes.size(self.dtype):
+                raise BufferError(f"Python's views have no {self.dtype} of shape {self.shape}: memoryview() has bytes")
+            return view
 
     def tolist(self):
         """Nested lists of numbers; a number where it has no dimensions."""
@@ -142,8 +146,7 @@ class Tensor(Operators):
             return self.astype("f32").tolist()
         if not self.size:
             return [] if self.shape[0] == 0 else _empty(self.shape)
-        listed = self.memoryview().tolist()
-        return listed if self.shape else listed[0]
+        return self.memoryview().tolist()
 
     def item(self):
         self._concrete("a tensor's value")
