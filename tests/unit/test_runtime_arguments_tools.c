@@ -30,7 +30,7 @@ static void options(void **state) {
                                            {.kernel = "nosuchkernel"}};
   static const tsr_compile_options bad[] = {{.policy = (tsr_policy)99},
                                             {.policy = (tsr_policy)-1},
-                                            {.precision = (tsr_precision)4},
+                                            {.precision = (tsr_precision)(TSR_PRECISION_TF32 + 1)},
                                             {.fallback = (tsr_fallback)77},
                                             {.fallback = (tsr_fallback)-1},
                                             {.tune = (tsr_tune)4},

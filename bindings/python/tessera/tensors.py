@@ -132,7 +132,7 @@ class Tensor(Operators):
         def __buffer__(self, flags):
             # Of elements and in the tensor's shape, or not at all: NumPy asks here first, and would take bytes.
             view = self.memoryview()
-            if view.shape != self.shape or view.itemsize != dtypes.size(self.dtype):
+            if not self.nbytes or view.shape != self.shape or view.itemsize != dtypes.size(self.dtype):
                 raise BufferError(f"Python's views have no {self.dtype} of shape {self.shape}: memoryview() has bytes")
             return view
 
