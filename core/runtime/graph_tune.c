@@ -174,10 +174,12 @@ static tsr_status add_result(tsr_tune_report *rep, hooked *x, tune_cache *cache,
   if (!kept_tile || !why) return st_oom();
   double *curve = x->n_curve ? arena_dup(&rep->mem, x->curve, x->n_curve * sizeof *curve) : NULL;
   rep->v[rep->n++] = (tsr_tune_result){
-      .problem = x->problem, .schedule = schedule_of(x, &r->config), .runner_up = schedule_of(x, &r->runner_up), .has_runner_up = r->has_runner_up,
-      .cancelled = r->cancelled, .stored = r->stored, .not_stored = why, .tile = kept_tile, .source = tune_source_name(r->source), .best_us = r->best_ns / 1e3,
-      .default_us = r->default_ns / 1e3, .predicted_us = r->predicted_ns / 1e3, .roofline_us = r->roofline_ns / 1e3, .measurements = r->measurements,
-      .samples = r->samples, .rejected = r->rejected, .curve_us = curve, .n_curve = curve ? x->n_curve : 0};
+      .problem = x->problem, .schedule = schedule_of(x, &r->config), .runner_up = schedule_of(x, &r->runner_up),
+      .has_runner_up = r->has_runner_up, .cancelled = r->cancelled, .stored = r->stored, .not_stored = why,
+      .tile = kept_tile, .source = tune_source_name(r->source), .best_us = r->best_ns / 1e3,
+      .default_us = r->default_ns / 1e3, .predicted_us = r->predicted_ns / 1e3, .roofline_us = r->roofline_ns / 1e3,
+      .measurements = r->measurements, .samples = r->samples, .rejected = r->rejected, .curve_us = curve,
+      .n_curve = curve ? x->n_curve : 0};
   return NULL;
 }
 
