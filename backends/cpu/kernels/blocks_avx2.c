@@ -110,7 +110,7 @@ VINL void one_row(const block_product *p, const unsigned char *w, int64_t first,
   if (r < runs) {
     const run8 v = read_run(p->format, w + (size_t)(r / per_block) * bytes, (int)(r % per_block), kind);
     CPUK_UNROLL
-    for (int i = 0; i < n; i++) 
+    for (int i = 0; i < n; i++)
       add_run(&v, (const block_q8 *)p->q + (first + i) * runs + r, negative, halves, &acc[0][i], &offsets[i]);
   }
   CPUK_UNROLL

@@ -302,7 +302,7 @@ static bool lane_n_plan(const task *x, sched_params *p) {
   const graph_contract *g = &x->g;
   const int64_t least = LANES * 4 / x->size;
   const ir_value *a = x->op->operands[0], *b = x->op->operands[1];
-  const bool a_windows = sched_is_windows(a), b_windows = sched_is_windows(b);
+  const bool a_windows = graph_is_kind(a->def, GRAPH_WINDOWS), b_windows = graph_is_kind(b->def, GRAPH_WINDOWS);
   if (caps_simd_lanes(x->c) != LANES || !x->known || x->exact || x->size > 4 || b->type->dtype != x->t ||
       !(plain(a) || a_windows) || !(b_windows || (plain(b) && !g->transpose_b)))
     return false;

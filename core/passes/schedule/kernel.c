@@ -56,11 +56,10 @@ bool sched_recommended(const char *op, tsr_dtype t, sched_params *out) {
   return false;
 }
 
-bool sched_is_windows(const ir_value *v) { return graph_is_kind(v->def, GRAPH_WINDOWS); }
-
 bool sched_recommended_product(const ir_op *product, tsr_dtype t, sched_params *out) {
   /* A convolution is a product with patches. In f64, or without matrix instructions, its row leaves no registers. */
-  bool conv = (sched_is_windows(product->operands[0]) || sched_is_windows(product->operands[1])) && t && t != TSR_F64;
+  bool conv = false;
+  for (int i = 0; i < 2 && t && t != TSR_F64; i++) conv |= graph_is_kind(product->operands[i]->def, GRAPH_WINDOWS);
   return sched_recommended(conv ? "conv2d" : "gemm", t, out);
 }
 

@@ -7,8 +7,6 @@
 
 /* A row of the table: op is "gemm", "conv2d", ...; false if the table has no row for it. */
 bool sched_recommended(const char *op, tsr_dtype t, sched_params *out);
-/* Windows over an image as an operand of a product, which the tile program collects: a convolution's patches. */
-bool sched_is_windows(const ir_value *v);
 /* The row that this product starts from, of elements t: "conv2d" where an operand is windows, else "gemm". */
 bool sched_recommended_product(const ir_op *product, tsr_dtype t, sched_params *out);
 /* The table's rows from 0 on; TSR_DTYPE_NONE: all types without a row of their own. False past the last. */

@@ -56,9 +56,10 @@ static range range_of(int code, const simt_val *a, const simt_val *b) {
  * registers have no wide product of which a division by a constant could be made. */
 static ir_value *divide(simt *c, int code, const simt_val *a, const simt_val *b) {
   int64_t k;
-  ir_value *y = sx_const(b->v, &k) ? sx_num(c, TSR_I32, (double)k) : NULL;
-  if (!c->wide_index || !simt_is_simd(c) || a->hi > INT32_MAX || b->hi > INT32_MAX || !y || !b->lo)
-    return code == SC_DIV ? sx_div(c, a->v, b->v) : sx_rem(c, a->v, b->v);
+  const bool narrow = c->wide_index && simt_is_simd(c) && a->hi <= INT32_MAX && b->lo > 0 && b->hi <= INT32_MAX &&
+                      sx_const(b->v, &k);
+  if (!narrow) return code == SC_DIV ? sx_div(c, a->v, b->v) : sx_rem(c, a->v, b->v);
+  ir_value *y = sx_num(c, TSR_I32, (double)k);
   ir_value *q = sx_op(c, code, NULL, 2, (ir_value *[]){sx_cast(c, a->v, TSR_I32), y});
   return q ? sx_op(c, SC_CAST, ir_type_index(c->m), 1, &q) : NULL;
 }

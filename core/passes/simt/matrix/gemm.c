@@ -283,7 +283,7 @@ tsr_status simt_fma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt
   /* Compilers keep the operands of a whole body in registers. */
   if (!caps_simd_like(c->caps) && most > held) most = held > 1 ? held : 1;
   p.step = 1;
-  for (int s = 2; s <= 64 && s <= most && (p.broadcast || g->k % s == 0); s += p.broadcast ? 1 : s)
+  for (int s = 2; s <= 64 && s <= most; s += p.broadcast ? 1 : s)
     if (g->k % s == 0) p.step = s;
   if (g->k <= most) p.step = (int)g->k < 64 ? (int)g->k : p.step;
   ir_value **v = arena_array(&c->m->arena, ir_value *, 2 * acc->n + 1);
