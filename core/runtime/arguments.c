@@ -6,7 +6,6 @@
 
 #include "core/base/policy.h"
 #include "core/ir/schedule/knobs.h"
-#include "core/passes/graph/precision.h"
 #include "core/passes/pipeline.h"
 #include "core/runtime/internal.h"
 #include "core/tune/cache.h"
@@ -29,7 +28,6 @@ tsr_status rt_check_enum(const tsr_allocator *al, const char *fn, const char *wh
 }
 
 static const char policies[] = "default, fast, deterministic, kahan_sum",
-                  precisions[] = PRECISION_WORDS,
                   fallbacks[] = "default, error, warn, allow", tunes[] = "default, off, cached, full";
 
 tsr_status rt_check_context_desc(const tsr_context_desc *d) {
@@ -48,7 +46,7 @@ tsr_status rt_check_schedule(const tsr_context *ctx, const tsr_schedule *s) {
 tsr_status rt_check_options(const tsr_context *ctx, const char *fn, const tsr_compile_options *o) {
   if (!o) return NULL;
   TSR_TRY(rt_check_enum(&ctx->al, fn, "policy", (int64_t)o->policy, policies));
-  TSR_TRY(rt_check_enum(&ctx->al, fn, "precision", (int64_t)o->precision, precisions));
+  TSR_TRY(rt_check_enum(&ctx->al, fn, "precision", (int64_t)o->precision, PRECISION_WORDS));
   TSR_TRY(rt_check_enum(&ctx->al, fn, "fallback", (int64_t)o->fallback, fallbacks));
   TSR_TRY(rt_check_enum(&ctx->al, fn, "tune", (int64_t)o->tune, tunes));
   if (o->keep_after) TSR_TRY(pipeline_check_pass(&ctx->al, fn, "keep_after", o->keep_after, strlen(o->keep_after)));
@@ -69,3 +67,13 @@ tsr_status tsr_policy_parse(const char *name, tsr_policy *out) {
 
 const char *tsr_policy_name(tsr_policy p) { return policy_name(p); }
 const char *tsr_policy_help(tsr_policy p) { return policy_help(p); }
+
+tsr_status tsr_precision_parse(const char *name, tsr_precision *out) {
+  RT_OUT("precision_parse", out);
+  if (precision_named(name, out)) return NULL;
+  return st_make(NULL, TSR_NOT_FOUND, RT_WHERE("precision", PRECISION_WORDS), "unknown precision mode \"%s\"",
+                 name ? name : "");
+}
+
+const char *tsr_precision_name(tsr_precision p) { return precision_name(p); }
+const char *tsr_precision_help(tsr_precision p) { return precision_help(p); }

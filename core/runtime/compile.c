@@ -12,7 +12,6 @@
 #include "core/passes/schedule/kernel.h"
 #include "core/ir/target/target.h"
 #include "core/ir/tile/tile.h"
-#include "core/passes/graph/precision.h"
 #include "core/passes/pipeline.h"
 #include "core/passes/target/program.h"
 #include "core/passes/tile/work.h"

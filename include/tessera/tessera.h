@@ -58,6 +58,11 @@ typedef enum tsr_precision {
   TSR_PRECISION_DETERMINISTIC,
   TSR_PRECISION_TF32
 } tsr_precision;
+/* "standard", "safe", "aggressive", "deterministic", "tf32"; TSR_NOT_FOUND for other names. */
+TSR_API TSR_MUST_USE tsr_status tsr_precision_parse(const char *name, tsr_precision *out);
+TSR_API const char *tsr_precision_name(tsr_precision p);
+/* What the mode does, in one line. A constant string. */
+TSR_API const char *tsr_precision_help(tsr_precision p);
 
 /* What happens where a device lacks a capability. */
 typedef enum tsr_fallback {

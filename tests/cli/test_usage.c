@@ -20,6 +20,10 @@ static const struct { const char *args, *says; } refused[] = {
     {"run x.mlir --output 7=y.npy", "no output \"7\"; the program has 1"},
     {"run x.mlir --output 0=no/such/folder/y.npy", "no/such/folder/y.npy"},
     {"run x.mlir --policy sloppy", "unknown numerics policy \"sloppy\""},
+    {"run x.mlir --precision sloppy", "unknown precision mode \"sloppy\""},
+    {"dump x.mlir --explain --precision ''", "unknown precision mode \"\""},
+    {"run x.mlir --mesh tp=2 --precision safe", "--mesh takes --device"},
+    {"tune attention --shape 8x8x8x8 --explain --precision tf32 --device cpu:0", "attention takes no"},
     {"dump x.mlir --after banana", "no pass is called \"banana\""},
     {"dump x.mlir --after banana", "transpose_operand"},
     {"dump x.mlir --after defaults --level tile", "--after stands without"},
@@ -116,6 +120,8 @@ static void open_dimensions(cli *c) {
   cli_expect(c, "dump x.mlir --device cpu:0 --after to_schedule", 0, "\"tessera.schedule.program\"");
   cli_expect(c, "dump x.mlir --device cpu:0 --after simplify", 0, "\"tessera.graph.func\"");
   cli_expect(c, "dump x.mlir --device cpu:0 --explain", 0, "\npass to_tile: ");
+  cli_expect(c, "dump any.mlir --device cpu:0 --shape A=4x3 --shape B=3x5 --explain --precision tf32", 0, "precision: tf32 fired");
+  cli_expect(c, "dump any.mlir --level graph --shape A=4x3 --shape B=3x5 --precision aggressive", 0, "xf8");
   cli_expect(c, "dump --help", 0, "\n  transpose_operand ");
   cli_expect(c, "dump any.mlir --level graph --shape A=4x3 --shape B=3x5", 0, "-> tensor<4x5xf32>");
   cli_expect_line(c, "run any.mlir --input A=y.npy", 2, "any.mlir:2:27: input B has an unknown dimension");

@@ -30,6 +30,8 @@ static void base_functions(void **state) {
     HOLDS_TEXT(tsr_code_name((tsr_code)e), != 0);
     HOLDS_TEXT(tsr_policy_name((tsr_policy)e), != 0);
     HOLDS_TEXT(tsr_policy_help((tsr_policy)e), != 0);
+    HOLDS_TEXT(tsr_precision_name((tsr_precision)e), != 0);
+    HOLDS_TEXT(tsr_precision_help((tsr_precision)e), != 0);
     HOLDS_TEXT(tsr_dtype_name((tsr_dtype)e), != 0);
     HOLDS(tsr_dtype_size((tsr_dtype)e), <= 16);
   }
@@ -57,6 +59,16 @@ static void contexts_and_devices(void **state) {
   tsr_status st = tsr_policy_parse(NULL, &p);
   assert_int_equal(tsr_status_code(st), TSR_NOT_FOUND);
   assert_int_equal(p, TSR_POLICY_DEFAULT);
+  tsr_status_free(st);
+  tsr_precision mode;
+  BAD(tsr_precision_parse("safe", NULL));
+  for (tsr_precision m = TSR_PRECISION_STANDARD; m <= TSR_PRECISION_TF32; m++) {
+    assert_null(tsr_precision_parse(tsr_precision_name(m), &mode));
+    assert_int_equal(mode, m);
+  }
+  st = tsr_precision_parse("saf", &mode);
+  assert_int_equal(tsr_status_code(st), TSR_NOT_FOUND);
+  assert_non_null(strstr(tsr_status_hint(st), "standard, safe, aggressive"));
   tsr_status_free(st);
   BAD_OUT(di, tsr_devices(NULL, &di, &n));
   BAD_OUT(di, tsr_devices(ctx, &di, NULL));

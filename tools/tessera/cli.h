@@ -32,6 +32,8 @@ bool cli_options(const char *command, int *argc, char **argv, const option *opti
 tsr_status cli_context(tsr_context **out);
 /* Prints the status as one line, frees it and returns the exit code it stands for. */
 int cli_fail(tsr_status st);
+/* --policy and --precision, NULL where not given, into compile options. */
+tsr_status cli_numerics(const char *policy, const char *precision, tsr_compile_options *o);
 /* One line on stderr; command "": none. EXIT_USAGE. */
 int cli_usage(const char *command, const char *fmt, ...) TSR_PRINTF(2, 3);
 /* An output file. NULL after one line: the path is no good, EXIT_USAGE. cli_finish closes it: EXIT_WRONG after one line

@@ -25,23 +25,24 @@ void dump_help(FILE *f) {
 }
 
 int cmd_dump(int argc, char **argv) {
-  const char *device = NULL, *level_name = NULL, *policy_name = NULL;
+  const char *device = NULL, *level_name = NULL, *policy = NULL, *precision = NULL;
   bool explain = false;
   tsr_compile_options o = {0};
   shape_list shapes = {.command = "dump"};
   const option options[] = {{.name = "--device", .text = &device},
                             {.name = "--level", .text = &level_name},
-                            {.name = "--policy", .text = &policy_name},
+                            {.name = "--policy", .text = &policy},
+                            {.name = "--precision", .text = &precision},
                             {.name = "--after", .text = &o.keep_after},
                             {.name = "--explain", .flag = &explain},
                             {.name = "--shape", .each = shape_list_add, .user = &shapes}};
-  if (!cli_options("dump", &argc, argv, options, 6)) return EXIT_USAGE;
+  if (!cli_options("dump", &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
   tsr_level level = TSR_LEVEL_GRAPH;
   if (argc != 2) return cli_usage("dump", "needs one FILE of IR text");
   if (o.keep_after && (explain || level_name)) return cli_usage("dump", "--after stands without --level and --explain");
   if (!explain && !o.keep_after && !parse_level(level_name, &level))
     return cli_usage("dump", "--level is graph, schedule, tile, target, source or binary");
-  tsr_status st = policy_name ? tsr_policy_parse(policy_name, &o.policy) : NULL;
+  tsr_status st = cli_numerics(policy, precision, &o);
   if (st) return cli_fail(st);
   size_t bytes, n = 0;
   char *text = cli_read_file(argv[1], &bytes), *out = NULL;

@@ -12,7 +12,7 @@
 #include "tools/tessera/run_mesh.h"
 
 typedef struct profile_args {
-  const char *command, *shape, *dtype, *device, *policy, *tune, *trace, *profile, *weights, *html,
+  const char *command, *shape, *dtype, *device, *policy, *precision, *tune, *trace, *profile, *weights, *html,
       *what;
   long steps;
   bool json, wide, reproducible;
@@ -50,7 +50,7 @@ static int compile(profile_run *r) {
   const profile_args *a = r->a;
   tsr_compile_options o = {0};
   tsr_graph *g = NULL;
-  tsr_status st = a->policy ? tsr_policy_parse(a->policy, &o.policy) : NULL;
+  tsr_status st = cli_numerics(a->policy, a->precision, &o);
   if (st) return cli_fail(st);
   if (a->tune && !parse_tune(a->tune, &o.tune)) return cli_usage(a->command, "--tune is off, cached or full");
   if ((!a->shape || strchr(a->shape, '=')) && op_graph_is_file(r->a->what)) return compile_file(r, &o);
@@ -117,6 +117,7 @@ static int run(int argc, char **argv, int (*show)(const profile_args *a, tsr_con
       {.name = "--reproducible", .flag = &a.reproducible}, /* of check alone */
       {.name = "--shape", .text = &a.shape},    {.name = "--dtype", .text = &a.dtype},
       {.name = "--device", .text = &a.device},  {.name = "--policy", .text = &a.policy},
+      {.name = "--precision", .text = &a.precision},
       {.name = "--tune", .text = &a.tune},      {.name = "--profile", .text = &a.profile},
       {.name = "--steps", .number = &a.steps},  {.name = "--json", .flag = &a.json},
       {.name = "--input", .each = named_files_add, .user = &r.inputs.npy},

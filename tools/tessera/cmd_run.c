@@ -128,14 +128,15 @@ static tsr_tune tune_of(const char *name) {
 }
 
 int cmd_run(int argc, char **argv) {
-  const char *device = NULL, *policy_name = NULL, *tune = NULL, *weights_file = NULL;
+  const char *device = NULL, *policy = NULL, *precision = NULL, *tune = NULL, *weights_file = NULL;
   mesh_run mesh = {0};
   long seed = 0, repeat = 0;
   input_source inputs = {.npy.command = "run"};
   named_files outputs = {.command = "run"};
   shape_list shapes = {.command = "run", .find = input_shape, .user = &inputs};
   const option options[] = {{.name = "--device", .text = &device},
-                            {.name = "--policy", .text = &policy_name},
+                            {.name = "--policy", .text = &policy},
+                            {.name = "--precision", .text = &precision},
                             {.name = "--seed", .number = &seed},
                             {.name = "--repeat", .number = &repeat},
                             {.name = "--input", .each = named_files_add, .user = &inputs.npy},
@@ -147,21 +148,21 @@ int cmd_run(int argc, char **argv) {
                             {.name = "--transport", .text = &mesh.transport},
                             {.name = "--search", .flag = &mesh.search},
                             {.name = "--explain", .flag = &mesh.explain}};
-  if (!cli_options("run", &argc, argv, options, 13)) return EXIT_USAGE;
+  if (!cli_options("run", &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
   if (argc != 2) return cli_usage("run", "needs one FILE: IR text or an ONNX model");
   if (tune && strcmp(tune, "off") && strcmp(tune, "cached") && strcmp(tune, "full"))
     return cli_usage("run", "--tune is off, cached or full");
-  tsr_policy policy = TSR_POLICY_DEFAULT;
-  tsr_status st = policy_name ? tsr_policy_parse(policy_name, &policy) : NULL;
+  tsr_compile_options o = {.tune = tune_of(tune)};
+  tsr_status st = cli_numerics(policy, precision, &o);
   if (st) return cli_fail(st);
   if (!mesh.mesh && (mesh.search || mesh.explain || mesh.transport))
     return cli_usage("run", "--search, --explain and --transport are for --mesh");
   if (mesh.transport && strcmp(mesh.transport, "mpi")) return cli_usage("run", "--transport is mpi");
-  if (mesh.mesh && (tune || weights_file || repeat || inputs.npy.n || outputs.n || shapes.n))
+  if (mesh.mesh && (precision || tune || weights_file || repeat || inputs.npy.n || outputs.n || shapes.n))
     return cli_usage("run", "--mesh takes --device, --policy, --seed, --transport, --search and --explain");
   run_state r = {0};
   if (mesh.mesh) {
-    mesh.file = argv[1], mesh.devices = device, mesh.policy = policy, mesh.seed = (uint64_t)seed;
+    mesh.file = argv[1], mesh.devices = device, mesh.policy = o.policy, mesh.seed = (uint64_t)seed;
     if ((st = cli_context(&r.ctx))) return cli_fail(st);
     int done = run_mesh(r.ctx, &mesh);
     tsr_context_destroy(&r.ctx);
@@ -169,7 +170,6 @@ int cmd_run(int argc, char **argv) {
   }
   if (weights_file) st = weights_open(NULL, weights_file, &inputs.w);
   if (!st) st = cli_context(&r.ctx);
-  const tsr_compile_options o = {.policy = policy, .tune = tune_of(tune)};
   int rc = st ? cli_fail(st) : program_file_read("run", argv[1], &r.file);
   if (!rc) rc = run_file(&r, device, &o, &inputs, &outputs, &shapes, seed, repeat);
   operands_clear(&r.o);

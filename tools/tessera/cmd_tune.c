@@ -11,7 +11,7 @@
 #include "tools/tessera/op_graph.h"
 
 typedef struct tune_args {
-  const char *shape, *dtype, *device, *strategy, *policy, *cache, *record, *tile, *candidate, *knobs, *profile;
+  const char *shape, *dtype, *device, *strategy, *policy, *precision, *cache, *record, *tile, *candidate, *knobs, *profile;
   long samples, seed;
   bool json, space, explain, again;
 } tune_args;
@@ -146,10 +146,9 @@ static int bad_candidate(const char *text, tsr_status st) {
 }
 
 static int with_graph(const tune_args *a, tsr_context *ctx, tsr_device *dev, const tsr_graph *g) {
-  tsr_policy policy = TSR_POLICY_DEFAULT;
-  tsr_status st = a->policy ? tsr_policy_parse(a->policy, &policy) : NULL;
+  tsr_compile_options o = {.cache = a->cache};
+  tsr_status st = cli_numerics(a->policy, a->precision, &o);
   if (st) return cli_fail(st);
-  tsr_compile_options o = {.policy = policy, .cache = a->cache};
   tsr_tune_hooks hooks = {.progress = show_progress};
   tsr_tune_options t = {.strategy = a->strategy,
                         .samples = (size_t)(a->samples > 0 ? a->samples : 0),
@@ -180,8 +179,8 @@ static int explain_attention(const tune_args *a, tsr_context *ctx, tsr_device *d
   tsr_schedule s = {0};
   char *text = NULL;
   tsr_dtype t = tsr_dtype_parse(a->dtype ? a->dtype : "bf16");
-  if (a->policy || a->cache || a->tile)
-    return cli_usage("tune", "attention takes no --policy, --cache and --tile: --candidate has its tile");
+  if (a->policy || a->precision || a->cache || a->tile)
+    return cli_usage("tune", "attention takes no --policy, --precision, --cache and --tile: --candidate has its tile");
   if (!a->explain || !a->shape || cli_parse_shape(a->shape, d, 4) != 4 || !t)
     return cli_usage("tune", "attention takes --explain --shape HEADSxQUERIESxKEYSxWIDTH [--dtype T] [--candidate ..]");
   tsr_status bad = a->candidate ? parse_candidate(a->candidate, &s) : NULL;
@@ -195,6 +194,7 @@ int cmd_tune(int argc, char **argv) {
   const option options[] = {{.name = "--shape", .text = &a.shape},       {.name = "--dtype", .text = &a.dtype},
                             {.name = "--device", .text = &a.device},     {.name = "--strategy", .text = &a.strategy},
                             {.name = "--samples", .number = &a.samples}, {.name = "--policy", .text = &a.policy},
+                            {.name = "--precision", .text = &a.precision},
                             {.name = "--cache", .text = &a.cache},       {.name = "--seed", .number = &a.seed},
                             {.name = "--record", .text = &a.record},     {.name = "--tile", .text = &a.tile},
                             {.name = "--json", .flag = &a.json},         {.name = "--space", .flag = &a.space},

@@ -16,23 +16,23 @@ static const command commands[] = {
     {"devices", "[--json]", "lists devices, their matrix shapes and limits, and why a backend has none", cmd_devices},
     {"ops", "[--json|--markdown|--tiles [--device ID]]", "lists the operations of all IR levels; --tiles: the table of default tiles, as it stands and as the device runs it", cmd_ops},
     {"inspect", "FILE [--json]", "what a file has, without running it: inputs, outputs, parameters, bytes, ops or tensors, and what is unsupported; Graph IR text, .onnx, .safetensors, .npz, .gguf", cmd_inspect},
-    {"run", "FILE [--device ID] [--input NAME=F.npy]... [--weights W.safetensors|.npz|.gguf] [--output NAME|N=F.npy]... [--shape NAME=2x3]... [--policy P] [--tune off|cached|full] [--seed N] [--repeat N]", "runs IR text of any level, or an ONNX model; --weights binds inputs by name, --shape gives numbers to dimensions that are left open: an input's, or by their own name (N=2)", cmd_run},
+    {"run", "FILE [--device ID] [--input NAME=F.npy]... [--weights W.safetensors|.npz|.gguf] [--output NAME|N=F.npy]... [--shape NAME=2x3]... [--policy P] [--precision M] [--tune off|cached|full] [--seed N] [--repeat N]", "runs IR text of any level, or an ONNX model; --weights binds inputs by name, --shape gives numbers to dimensions that are left open: an input's, or by their own name (N=2)", cmd_run},
     {"run", "FILE --mesh tp=2,dp=2 [--device ID,..] [--transport mpi] [--policy P] [--seed N] [--search] [--explain]", "runs a graph with shards on a mesh of these devices, its ranks threads or, under mpirun with --transport mpi, processes, and says what each collective took and whether the results are those of the reference", NULL, NULL},
     {"import", "M.onnx -o M.mlir [--shape NAME=2x3]... [--input NAME=F.npy]...", "writes an ONNX model as Graph IR text; large weights stay in the model's file, which the text names", cmd_import},
     {"test-onnx", "DIR [--device ID] [--json]", "runs a folder of ONNX's test cases, each a folder with model.onnx and test_data_set_*, against their results; the last line counts them; --json: a line each before it", cmd_test_onnx},
     {"generate", "FILE.gguf --prompt TEXT [--tokens N] [--device ID] [--temperature T] [--seed N] [--chat [--system TEXT]] [--json]", "a language model continues a text, at most --tokens (128) of them, with --temperature 0 (as it comes) always by the likeliest", cmd_generate},
-    {"dump", "FILE --level graph|schedule|tile|target|source|binary [--device ID] [--shape NAME=2x3]... [--after PASS] [--explain]", "prints a program at a level, or right after a pass (`tessera dump --help` lists them); --explain: what the passes did, and the time and memory of each", cmd_dump, dump_help},
+    {"dump", "FILE --level graph|schedule|tile|target|source|binary [--device ID] [--policy P] [--precision M] [--shape NAME=2x3]... [--after PASS] [--explain]", "prints a program at a level, or right after a pass (`tessera dump --help` lists them); --explain: what the passes did, and the time and memory of each", cmd_dump, dump_help},
     {"bench", "[OP...|FILE] [--suite NAME] [--device ID|all] [--shape S[,S]] [--dtype T[,T]] [--against PEER[,PEER]] [--without SWITCH[,SWITCH]] [--packed] [--policy P] [--tune off|cached|full] [--milliseconds N] [--seed N] [--html F] [--json]",
      "times operations, or a whole model (.onnx, .mlir; --shape NAME=2x3,..; --against onnxruntime,openvino; of a language model see below), checks each against the reference, compares with other libraries; --milliseconds (1200) is the time spent on measuring one case: at least 7 rounds, at most four times as long; compiling, the reference and the peaks come on top", cmd_bench},
     {"bench", "FILE.gguf [--prompt-tokens N] [--tokens N] [--device ID|all] [--against llama] [--milliseconds N] [--seed N] [--json]", "tokens by time of a language model: a prompt of --prompt-tokens (512) at once, --tokens (128) one after the other; 0 leaves one out; at least 3 runs of each; --against llama: llama-bench of PATH beside it", NULL, NULL},
     {"bench coll", "[--op OP] [--ranks N] [--transport local|mpi] [--bytes N] [--algorithm A|all [--keep]] [--dtype T] [--any-order] [--milliseconds N] [--json]", "checks and times collectives between ranks of this process or, under mpirun, between processes; algbw and busbw as nccl-tests has them; --keep: the fastest of all algorithms by size are what calls that name none take from then on", NULL},
     {"plan", "coll --op OP --topology NAME|FILE --ranks N --bytes N [--algorithm A] [--json]", "which algorithm a collective should use on a machine, how long it takes and why no other; nothing runs", cmd_plan, plan_help},
     {"plan", "FILE|MODEL --mesh tp=8,pp=3,dp=3 [--topology NAME|FILE] [--search] [--ranks N] [--schedule S] [--microbatches M] [--chunks V] [--batch B] [--zero Z] [--json] [--html F] [--trace F]", "what a program with shards, or a training step of a transformer, takes on a mesh: shards, collectives, pipeline, memory of a rank", NULL, NULL},
-    {"tune", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--device ID] [--strategy hybrid|grid|random|model-only] [--samples N] [--policy P] [--cache NAME] [--knobs m,n,..] [--again] [--seed N] [--profile F] [--json] [--space|--explain [--candidate tile=MxNxK,warps=W,..]|--record F]",
+    {"tune", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--device ID] [--strategy hybrid|grid|random|model-only] [--samples N] [--policy P] [--precision M] [--cache NAME] [--knobs m,n,..] [--again] [--seed N] [--profile F] [--json] [--space|--explain [--candidate tile=MxNxK,warps=W,..]|--record F]",
      "finds the fastest schedule of each kernel (of IR text, an ONNX model or one operation) and remembers it", cmd_tune},
     {"cache", "list|show|export|import|merge|verify|clear|prewarm [FILE|MATCH] [--dir D] [--name N] [--replace] [--device ID] [--json]", "the tuning cache; prewarm fills the drivers' caches for a program", cmd_cache},
-    {"profile", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--input NAME=F.npy]... [--weights W.safetensors|.npz|.gguf] [--device ID] [--steps N] [--policy P] [--tune off|cached|full] [--profile F] [--wide] [--json] [--trace F] [--html F]", "times each kernel of IR text, an ONNX model or one operation, and says what limits it; --html: a page with launches over time, time and bytes by op", cmd_profile},
-    {"check", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--input NAME=F.npy]... [--weights W] [--device ID] [--policy P] [--profile F] [--reproducible] [--json]", "the checklist for performance tuning as an audit", cmd_check},
+    {"profile", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--input NAME=F.npy]... [--weights W.safetensors|.npz|.gguf] [--device ID] [--steps N] [--policy P] [--precision M] [--tune off|cached|full] [--profile F] [--wide] [--json] [--trace F] [--html F]", "times each kernel of IR text, an ONNX model or one operation, and says what limits it; --html: a page with launches over time, time and bytes by op", cmd_profile},
+    {"check", "FILE|OP [--shape S|NAME=S,..] [--dtype T] [--input NAME=F.npy]... [--weights W] [--device ID] [--policy P] [--precision M] [--profile F] [--reproducible] [--json]", "the checklist for performance tuning as an audit", cmd_check},
     {"check", "FILE --mesh tp=2,dp=2 [--device ID,..] [--transport mpi] [--policy P] [--search]", "the checklist's points of distribution, of a program on a mesh that runs twice", NULL},
     {"knobs", "[--json] [--schedule]", "lists the environment variables that the library reads: default, values, what each is set to; --schedule: the knobs of a schedule", cmd_knobs},
 };
@@ -52,6 +52,9 @@ static int usage(FILE *f) {
   fprintf(f, "\nnumerics policies (--policy, TSR_POLICY):\n");
   for (tsr_policy p = TSR_POLICY_FAST; p <= TSR_POLICY_KAHAN_SUM; p++)
     fprintf(f, "  %-14s %s\n", tsr_policy_name(p), tsr_policy_help(p));
+  fprintf(f, "\nprecision modes (--precision):\n");
+  for (tsr_precision p = TSR_PRECISION_STANDARD; p <= TSR_PRECISION_TF32; p++)
+    fprintf(f, "  %-14s %s\n", tsr_precision_name(p), tsr_precision_help(p));
   return f == stdout ? EXIT_OK : EXIT_USAGE;
 }
 
@@ -122,6 +125,12 @@ int cli_usage(const char *cmd, const char *fmt, ...) {
 /* Drivers are tried by this command in a process of its own. */
 tsr_status cli_context(tsr_context **out) {
   return tsr_context_create(&(tsr_context_desc){.probe_program = "/proc/self/exe"}, out);
+}
+
+tsr_status cli_numerics(const char *policy, const char *precision, tsr_compile_options *o) {
+  tsr_status st = policy ? tsr_policy_parse(policy, &o->policy) : NULL;
+  if (!st && precision) st = tsr_precision_parse(precision, &o->precision);
+  return st;
 }
 
 int cli_fail(tsr_status st) {

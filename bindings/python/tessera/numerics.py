@@ -6,7 +6,6 @@ import ctypes
 
 from . import capi, errors, options
 
-_PRECISIONS = ("standard", "safe", "aggressive", "deterministic", "tf32")
 POLICIES = ("fast", "deterministic", "kahan_sum")
 
 
@@ -32,9 +31,9 @@ def describe(name) -> str:
 
 def precision(mode):
     """The precision mode: "standard", and those of docs/precision.md that the library has."""
-    if mode not in _PRECISIONS:
-        raise errors.argument(f"no precision mode {mode!r}", "numerics.precision", ", ".join(_PRECISIONS))
-    return options.Setting(precision=getattr(capi, "TSR_PRECISION_" + mode.upper()))
+    code = ctypes.c_int()
+    capi.tsr_precision_parse(capi.utf8(mode), ctypes.byref(code))
+    return options.Setting(precision=code.value)
 
 
 def fallback(what):

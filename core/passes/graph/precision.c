@@ -10,20 +10,6 @@
 #include "core/passes/graph/simplify.h"
 #include "core/passes/graph/views.h"
 
-bool precision_named(const char *name, tsr_precision *out) {
-  static const struct {
-    const char *name;
-    tsr_precision mode;
-  } modes[] = {{"standard", TSR_PRECISION_STANDARD},
-               {"safe", TSR_PRECISION_SAFE},
-               {"aggressive", TSR_PRECISION_AGGRESSIVE},
-               {"deterministic", TSR_PRECISION_DETERMINISTIC},
-               {"tf32", TSR_PRECISION_TF32}};
-  for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
-    if (!strcmp(name, modes[i].name)) return *out = modes[i].mode, true;
-  return false;
-}
-
 static const char *name_of(const ir_op *op) { return strrchr(op->def->name, '.') + 1; }
 
 static bool is_narrow(const ir_type *t) {

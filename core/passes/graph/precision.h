@@ -7,9 +7,6 @@
 #include "core/ir/ir.h"
 #include "core/passes/switches.h"
 
-/* The mode of that name; false: there is none. */
-bool precision_named(const char *name, tsr_precision *out);
-#define PRECISION_WORDS "standard, safe, aggressive, deterministic, tf32"
 /* The attribute fp8_scales of a function. */
 #define FP8_SCALES_WORDS "channel, tensor, none, block"
 
