@@ -105,6 +105,14 @@ static inline void add_int(message *n, const char *name, int64_t v) {
   inside(n, 5, &a);
 }
 
+static inline void add_string(message *n, const char *name, const char *v) {
+  message a = {.n = 0};
+  text(&a, 1, name);
+  text(&a, 4, v);
+  integer(&a, 20, 3);
+  inside(n, 5, &a);
+}
+
 static inline void add_graph(message *n, const char *name, const message *g) {
   message a = {.n = 0};
   text(&a, 1, name);

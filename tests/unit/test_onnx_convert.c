@@ -84,6 +84,54 @@ static void chains_of_shapes_become_constants(void **state) {
   gives(&m, xs, 6);
 }
 
+/* Indices may be shorter than the tensor along the other axes: the rest is not read, or stays as it is. */
+static void indices_reach_a_part(void **state) {
+  static const int64_t to_third[1] = {-1}, row_first[2] = {1, 0};
+  message g = graph_with_x(), n;
+  add_ints(&g, "at", 2, (int64_t[]){1, 1}, to_third, 1);
+  n = node_of("GatherElements", NAMES("x", "at"), NAMES("y"));
+  add_int(&n, "axis", 1);
+  inside(&g, 1, &n);
+  add_value(&g, 12, "y");
+  message m = model(&g);
+  gives(&m, (const float[]){3}, 1);
+  g = graph_with_x();
+  add_ints(&g, "at", 2, (int64_t[]){2, 1}, row_first, 2);
+  n = node_of("GatherElements", NAMES("x", "at"), NAMES("y")); /* along axis 0, of the first column */
+  inside(&g, 1, &n);
+  add_value(&g, 12, "y");
+  m = model(&g);
+  gives(&m, (const float[]){4, 1}, 2);
+  static const char *const how[] = {"none", "add", "mul", "max", "min"};
+  static const float third[] = {2, 5, 6, 3, 2}; /* 3 with 2 */
+  for (int i = 0; i < 5; i++) {
+    g = graph_with_x();
+    add_ints(&g, "at", 2, (int64_t[]){1, 1}, to_third, 1);
+    add_floats(&g, "with", 2, (int64_t[]){1, 1}, (float[]){2}, 1);
+    n = node_of("ScatterElements", NAMES("x", "at", "with"), NAMES("y"));
+    add_int(&n, "axis", 1);
+    add_string(&n, "reduction", how[i]);
+    inside(&g, 1, &n);
+    add_value(&g, 12, "y");
+    m = model(&g);
+    gives(&m, (const float[]){1, 2, third[i], 4, 5, 6}, 6);
+  }
+}
+
+/* What has no length stays 0. */
+static void a_norm_of_zeros_divides_nothing(void **state) {
+  for (int p = 1; p <= 2; p++) {
+    message g = graph_with_x(), n = node_of("Sub", NAMES("x", "x"), NAMES("zero"));
+    inside(&g, 1, &n);
+    n = node_of("LpNormalization", NAMES("zero"), NAMES("y"));
+    add_int(&n, "p", p);
+    inside(&g, 1, &n);
+    add_value(&g, 12, "y");
+    message m = model(&g);
+    gives(&m, (const float[6]){0}, 6);
+  }
+}
+
 /* A branch adds x to itself, the other multiplies. */
 static message branch(const char *op, const char *out) {
   message g = {.n = 0}, n = node_of(op, NAMES("x", "x"), NAMES(out));
@@ -377,6 +425,8 @@ static void models_are_imported_from_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(chains_of_shapes_become_constants),
+      cmocka_unit_test(indices_reach_a_part),
+      cmocka_unit_test(a_norm_of_zeros_divides_nothing),
       cmocka_unit_test(conditions_choose_a_branch),
       cmocka_unit_test(loops_are_written_out),
       cmocka_unit_test(functions_are_put_in_place),

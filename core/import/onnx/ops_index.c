@@ -9,8 +9,31 @@ static void op_gather(cv *c) {
   cv_out(c, 0, cv_gather(c, x, cv_need(c, 1), cv_axis(c, cv_int(c, "axis", 0), cv_rank(x))));
 }
 
+/* The part of x that indices reach which are shorter than it along other axes than theirs. */
+static ir_value *reached(cv *c, ir_value *x, const ir_value *indices, int axis) {
+  for (int i = 0; x && indices && cv_rank(indices) == cv_rank(x) && i < cv_rank(x); i++)
+    if (i != axis && cv_dim(indices, i) < cv_dim(x, i)) x = cv_part(c, x, i, 0, cv_dim(indices, i));
+  return x;
+}
+
+/* x with its part of index 0 on, along each axis, replaced. */
+static ir_value *put_back(cv *c, ir_value *x, ir_value *part) {
+  int64_t starts[TSR_MAX_RANK] = {0}, sizes[TSR_MAX_RANK], strides[TSR_MAX_RANK];
+  for (int i = 0; part && i < cv_rank(x); i++) sizes[i] = cv_dim(part, i), strides[i] = 1;
+  for (int i = 0; part && i < cv_rank(x); i++) {
+    const int64_t have = sizes[i];
+    if (have == cv_dim(x, i)) continue;
+    starts[i] = have, sizes[i] = cv_dim(x, i) - have;
+    part = cv_concat(c, 2, (ir_value *[]){part, cv_slice(c, x, starts, sizes, strides)}, i);
+    starts[i] = 0, sizes[i] = cv_dim(x, i);
+  }
+  return part;
+}
+
 static void op_gather_elements(cv *c) {
-  cv_out(c, 0, cv_at2(c, G_GATHER_ELEMENTS, cv_need(c, 0), cv_need(c, 1), TSR_INT("axis", cv_int(c, "axis", 0))));
+  ir_value *x = cv_need(c, 0), *indices = cv_need(c, 1);
+  const int axis = cv_axis(c, cv_int(c, "axis", 0), cv_rank(x));
+  cv_out(c, 0, cv_at2(c, G_GATHER_ELEMENTS, reached(c, x, indices, axis), indices, TSR_INT("axis", axis)));
 }
 
 static void op_gather_nd(cv *c) {
@@ -36,13 +59,15 @@ static void op_scatter_elements(cv *c) {
   ir_value *x = cv_need(c, 0), *indices = cv_need(c, 1), *updates = cv_need(c, 2);
   const char *how = cv_str(c, "reduction", "none");
   const int axis = cv_axis(c, cv_int(c, "axis", 0), cv_rank(x));
-  ir_value *const in[3] = {x, indices, updates};
-  if (!strcmp(how, "none")) cv_out(c, 0, cv_make(c, G_SCATTER, 3, in, CV_AT(TSR_INT("axis", axis))));
-  else if (!strcmp(how, "add")) cv_out(c, 0, cv_make(c, G_SCATTER_ADD, 3, in, CV_AT(TSR_INT("axis", axis))));
-  else if (!strcmp(how, "mul")) cv_out(c, 0, one_by_one(c, x, indices, updates, axis, G_MUL));
-  else if (!strcmp(how, "max")) cv_out(c, 0, one_by_one(c, x, indices, updates, axis, G_MAX));
-  else if (!strcmp(how, "min")) cv_out(c, 0, one_by_one(c, x, indices, updates, axis, G_MIN));
-  else cv_out(c, 0, cv_refuse(c, "reduction %s", how));
+  ir_value *part = reached(c, x, indices, axis), *y = NULL;
+  ir_value *const in[3] = {part, indices, updates};
+  if (!strcmp(how, "none")) y = cv_make(c, G_SCATTER, 3, in, CV_AT(TSR_INT("axis", axis)));
+  else if (!strcmp(how, "add")) y = cv_make(c, G_SCATTER_ADD, 3, in, CV_AT(TSR_INT("axis", axis)));
+  else if (!strcmp(how, "mul")) y = one_by_one(c, part, indices, updates, axis, G_MUL);
+  else if (!strcmp(how, "max")) y = one_by_one(c, part, indices, updates, axis, G_MAX);
+  else if (!strcmp(how, "min")) y = one_by_one(c, part, indices, updates, axis, G_MIN);
+  else cv_refuse(c, "reduction %s", how);
+  cv_out(c, 0, put_back(c, x, y));
 }
 
 /* The same of whole slices. */
