@@ -214,8 +214,7 @@ void coll_call_end(coll_team *t) {
 
 const char *coll_call_bad(const coll_team *t, int32_t rank, const coll_call *c) {
   if ((unsigned)c->op >= N_COLL_OPS || (unsigned)c->redop >= N_COLL_REDOPS) return "no such operation";
-  if ((unsigned)c->dtype >= TSR_N_DTYPES || !dtype_unit(c->dtype)) return "no data type";
-  if (dtype_packed(c->dtype)) return "elements of i4 and u4 share bytes: send these as u8";
+  if ((unsigned)c->dtype >= TSR_N_DTYPES || !dtype_get(c->dtype)->size) return "no data type";
   if (coll_op_get(c->op)->reduces && !coll_partial_type(c->dtype, c->redop))
     return "the reduction isn't defined for the type";
   if (c->count < 0 || c->count > INT64_MAX / 16 / t->n_ranks) return "an impossible count";

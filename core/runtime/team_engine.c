@@ -90,9 +90,7 @@ static tsr_status agree(tsr_team *t, const coll_call *c) {
 tsr_status team_run_engine(tsr_team *t, const coll_call *c, void *stream) {
   if (c->wire) return team_bad(t, "team_run", "a wire's type is for data in host memory");
   if (c->algorithm) return team_bad(t, "team_run", "the library chooses its algorithms itself");
-  if ((unsigned)c->dtype >= TSR_N_DTYPES || !dtype_unit(c->dtype)) return team_bad(t, "team_run", "no data type");
-  if (dtype_packed(c->dtype))
-    return team_bad(t, "team_run", "elements of i4 and u4 share bytes: send these as u8");
+  if ((unsigned)c->dtype >= TSR_N_DTYPES || !dtype_get(c->dtype)->size) return team_bad(t, "team_run", "no data type");
   if (c->root < 0 || c->root >= tsr_team_size(t)) return team_bad(t, "team_run", "no such root");
   TSR_TRY(agree(t, c));
   return t->transport->engine->post(t->engine, c, stream);

@@ -111,8 +111,8 @@ typedef enum tsr_dtype {
   TSR_U32,
   TSR_U64,
   TSR_I4, /* `i4` and `ui4` in IR text: two to a byte, element i in byte i / 2, the even one in the low four bits. Rows
-           * are not padded; of an odd number the last byte's high bits count for nothing (results have 0 there). Devices
-           * compute on them as i8 and u8 */
+           * are not padded; of an odd number the last byte's high bits count for nothing (results have 0 there).
+           * Devices compute on them as i8 and u8 */
   TSR_U4,
   TSR_N_DTYPES
 } tsr_dtype;
