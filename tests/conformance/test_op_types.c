@@ -293,7 +293,7 @@ static const struct {
 
 typedef struct extents { int r, c; } extents;
 static const extents shapes[] = {{13, 7}, {1, 1}, {1, 37}, {31, 1}, {0, 5}, {5, 0}},
-                   packed_shapes[] = {{5, 7}, {1, 1}, {1, 7}, {7, 1}, {0, 5}, {5, 0}, {3, 4}, {6, 2}}; /* places up to 7 */
+                     packed_shapes[] = {{5, 7}, {1, 1}, {1, 7}, {7, 1}, {0, 5}, {5, 0}, {3, 4}, {6, 2}};
 static const tsr_dtype types[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16, TSR_F8E4M3, TSR_F8E5M2,
                                   TSR_I64, TSR_I32, TSR_I16, TSR_I8,   TSR_U8,     TSR_BOOL,
                                   TSR_U64, TSR_U32, TSR_U16,  TSR_I4,   TSR_U4,

@@ -34,7 +34,8 @@ static int save_output(run_state *r, int i, const char *path) {
   bool narrow = t.dtype == TSR_F16 || t.dtype == TSR_BF16 || t.dtype == TSR_F8E4M3 || t.dtype == TSR_F8E5M2 ||
                 t.dtype == TSR_TF32 || t.dtype == TSR_COMPLEX32 || dtype_packed(t.dtype);
   if (!rc && narrow) {
-    const tsr_dtype byte = dtype_packed(t.dtype), to = dtype_is_complex(t.dtype) ? TSR_COMPLEX64 : byte ? byte : TSR_F32;
+    const tsr_dtype byte = dtype_packed(t.dtype),
+                    to = dtype_is_complex(t.dtype) ? TSR_COMPLEX64 : byte ? byte : TSR_F32;
     const size_t bytes = cli_count(&t.shape) * tsr_dtype_size(to);
     npy_array wide = {.dtype = to, .shape = t.shape, .bytes = bytes, .data = malloc(bytes + 1)};
     if (wide.data) npy_convert(&x, to, wide.data);

@@ -161,7 +161,8 @@ def of_list(x, dtype=None) -> View:
         raise errors.argument(f"{kind.__name__} in a list of numbers", "tensor")
     name = ("complex64" if complex in kinds else "f32" if float in kinds or not kinds else
             "i64" if int in kinds else "bool")
-    if dtype in dtypes.INTEGERS and dtype not in dtypes.PACKED and name == "i64" or dtype in ("f64",) and name in ("i64", "f32", "bool"):
+    whole = dtype in dtypes.INTEGERS and dtype not in dtypes.PACKED
+    if whole and name == "i64" or dtype in ("f64",) and name in ("i64", "f32", "bool"):
         name = dtype
     if name == "complex64":
         values = [part for v in values for part in (complex(v).real, complex(v).imag)]

@@ -236,12 +236,11 @@ typedef enum graph_addressing {
 typedef ir_value *(*graph_pairs_fn)(ir_builder *b, ir_op *op, ir_value *const *x);
 /* u16, u32 and u64: the same on signed words of as many bits. See ir/graph/ops/words.c. */
 typedef graph_pairs_fn graph_words_fn;
-/* i4 and u4: the same of every op that has such words, on elements in i8 and u8. See ir/graph/ops/packed.c. */
+/* i4 and u4: the same of every op that has such words, on elements in i8 and u8. See ir/graph/packed.c. */
 ir_value *graph_packed_op(ir_builder *b, ir_op *op, ir_value *const *x);
 /* v's elements as i8 or u8, read where v is in memory; its data field is v's bytes where it is a reshape of pairs along
- * a last axis of 2: graph_packed_pairs gives these dimensions and how many they are. */
+ * a last axis of 2, which stands beside v's others. */
 ir_value *graph_unpack(ir_builder *b, ir_value *v);
-int graph_packed_pairs(const ir_type *t, int64_t *dims);
 /* x, of i8 or u8, two to a byte: as type t, or as the bytes u8[(n + 1) / 2]. */
 ir_value *graph_pack(ir_builder *b, ir_value *x, const ir_type *t);
 ir_value *graph_pack_bytes(ir_builder *b, ir_value *x);

@@ -43,8 +43,8 @@ static tsr_status replace(ir_op *op) {
   return graph_stand_in(op, is_packed, graph_packed_op);
 }
 
-/* What is called, or returned to, has its own types, and so has as_bytes. Until all ops are replaced and those before are
- * gone, such an operand is the elements: what feeds nothing else is then computed where it is packed. */
+/* What is called, or returned to, has its own types, and so has as_bytes. Until all ops are replaced and those before
+ * are gone, such an operand is the elements: what feeds nothing else is then computed where it is packed. */
 typedef struct want {
   ir_op *op;
   int operand;

@@ -5,7 +5,7 @@
 #include "core/ir/ir.h"
 #include "core/passes/switches.h"
 
-/* In every function of m each such tensor is replaced by its elements in bytes (ir/graph/ops/packed.c); arguments and
+/* In every function of m each such tensor is replaced by its elements in bytes (ir/graph/packed.c); arguments and
  * results keep their types, behind as_bytes and before as_packed, which are the same memory, and so do operands and
  * results of calls. Elementwise ops on what is read of bytes are moved to where it is read, pair by pair, so that they
  * are one kernel (rule `packed_reads`). Dimensions are known. Verifies m where that changed any. */
