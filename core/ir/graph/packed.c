@@ -13,11 +13,16 @@
 /* Constants of more elements stay bytes until they are read. */
 enum { MOST_SPREAD = 4096 };
 
+/* The number that four bits, 0 to 15, stand for. */
+static ir_value *signed_of(ir_builder *b, ir_value *low) {
+  return low ? SUB(OP2(XOR, low, NUMBER(low, 8)), NUMBER(low, 8)) : NULL;
+}
+
 /* x's low four bits as an element of t holds them, in x's type. */
 static ir_value *wrapped(ir_builder *b, ir_value *x, tsr_dtype t) {
   if (!x) return NULL;
   ir_value *low = OP2(AND, x, NUMBER(x, 15));
-  return low && dtype_get(t)->is_signed ? SUB(OP2(XOR, low, NUMBER(x, 8)), NUMBER(x, 8)) : low;
+  return dtype_get(t)->is_signed ? signed_of(b, low) : low;
 }
 
 static ir_value *clamped(ir_builder *b, ir_value *x, tsr_dtype t) {
@@ -31,7 +36,7 @@ static ir_value *clamped(ir_builder *b, ir_value *x, tsr_dtype t) {
 static ir_value *element(ir_builder *b, ir_value *bytes, ir_value *shift, tsr_dtype t) {
   if (!bytes || !shift) return NULL;
   ir_value *u = OP2(AND, OP2(SHIFT_RIGHT, bytes, shift), NUMBER(bytes, 15));
-  return u && dtype_get(t)->is_signed ? wrapped(b, graph_cast(b, u, TSR_I8), t) : u;
+  return u && dtype_get(t)->is_signed ? signed_of(b, graph_cast(b, u, TSR_I8)) : u;
 }
 
 static bool has_pairs(const ir_type *t) {
