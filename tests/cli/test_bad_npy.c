@@ -56,7 +56,8 @@ static void good_files(cli *c) {
 /* NumPy has no type of four bits: bytes go in, what lies beyond as the type's end, and come out. */
 static void packed_elements(cli *c) {
   static const char text[] = "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<3x3xi4>):\n"
-                             "%0 = \"tessera.graph.add\"(%A, %A)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
+                             "%0 = \"tessera.graph.add\"(%A, %A)\n\"tessera.graph.return\"(%0)\n"
+                             "}) {sym_name = \"main\"}\n";
   static const signed char x[9] = {-8, -7, -1, 0, 1, 2, 3, 7, 100}, want[9] = {0, 2, -2, 0, 2, 4, 6, -2, -2};
   unsigned char p[512];
   cli_write(c, "packed.mlir", text, sizeof text - 1);
