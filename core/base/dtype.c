@@ -28,6 +28,8 @@ static const dtype_info infos[TSR_N_DTYPES] = {
     [TSR_U16] = {"u16", "ui16", 2, 0, false, false, 65535.0, 0, .word = TSR_I16},
     [TSR_U32] = {"u32", "ui32", 4, 0, false, false, 4294967295.0, 0, .word = TSR_I32},
     [TSR_U64] = {"u64", "ui64", 8, 0, false, false, 18446744073709551615.0, 0, .word = TSR_I64},
+    [TSR_I4] = {"i4", "i4", 0, 0, false, true, 7.0, 0, .byte = TSR_I8},
+    [TSR_U4] = {"u4", "ui4", 0, 0, false, false, 15.0, 0, .byte = TSR_U8},
 };
 
 const dtype_info *dtype_get(tsr_dtype t) { return &infos[(unsigned)t < TSR_N_DTYPES ? t : TSR_DTYPE_NONE]; }
@@ -39,6 +41,7 @@ tsr_dtype dtype_complex(tsr_dtype part) {
 }
 
 size_t tsr_dtype_size(tsr_dtype t) { return dtype_get(t)->size; }
+size_t tsr_dtype_bytes(tsr_dtype t, size_t n) { return dtype_packed(t) ? n / 2 + n % 2 : n * dtype_get(t)->size; }
 const char *tsr_dtype_name(tsr_dtype t) { return dtype_get(t)->name; }
 
 tsr_dtype tsr_dtype_parse(const char *name) {
@@ -46,7 +49,7 @@ tsr_dtype tsr_dtype_parse(const char *name) {
       {"fp64", TSR_F64}, {"fp32", TSR_F32}, {"float32", TSR_F32}, {"fp16", TSR_F16}, {"float16", TSR_F16},
       {"bfloat16", TSR_BF16}, {"f8e4m3", TSR_F8E4M3}, {"f8e5m2", TSR_F8E5M2}, {"s8", TSR_I8}, {"int8", TSR_I8},
       {"int32", TSR_I32}, {"uint8", TSR_U8}, {"uint16", TSR_U16},
-      {"uint32", TSR_U32}, {"uint64", TSR_U64}};
+      {"uint32", TSR_U32}, {"uint64", TSR_U64}, {"int4", TSR_I4}, {"uint4", TSR_U4}};
   if (!name) return TSR_DTYPE_NONE;
   for (int t = 1; t < TSR_N_DTYPES; t++)
     if (!strcmp(name, infos[t].name) || !strcmp(name, infos[t].mlir)) return (tsr_dtype)t;
@@ -160,6 +163,14 @@ static float tf32_round(float f) {
 LOAD(f64, double) LOAD(f32, float) LOAD(u16, uint16_t) LOAD(i64, int64_t) LOAD(i32, int32_t) LOAD(i16, int16_t)
 LOAD(u32, uint32_t) LOAD(u64, uint64_t)
 
+static unsigned nibble(const void *p, size_t i) { return ((const uint8_t *)p)[i / 2] >> 4 * (i % 2) & 15; }
+
+static void put_nibble(void *p, size_t i, int64_t v) {
+  uint8_t *at = (uint8_t *)p + i / 2;
+  const unsigned shift = 4 * (i % 2);
+  *at = (uint8_t)((*at & ~(15u << shift)) | ((unsigned)v & 15) << shift);
+}
+
 double dtype_load(tsr_dtype t, const void *p, size_t i) {
   switch (dtype_part(t)) {
   case TSR_F64: return load_f64(p, i);
@@ -177,6 +188,8 @@ double dtype_load(tsr_dtype t, const void *p, size_t i) {
   case TSR_U16: return load_u16(p, i);
   case TSR_U32: return load_u32(p, i);
   case TSR_U64: return (double)load_u64(p, i);
+  case TSR_I4: return (int)(nibble(p, i) ^ 8) - 8;
+  case TSR_U4: return nibble(p, i);
   case TSR_BOOL: return ((const uint8_t *)p)[i] != 0;
   default: return 0;
   }
@@ -220,6 +233,8 @@ void dtype_store(tsr_dtype t, void *p, size_t i, double v) {
   case TSR_U16: ((uint16_t *)p)[i] = (uint16_t)to_int(v, 0, UINT16_MAX); break;
   case TSR_U32: ((uint32_t *)p)[i] = (uint32_t)to_int(v, 0, UINT32_MAX); break;
   case TSR_U64: ((uint64_t *)p)[i] = to_u64(v); break;
+  case TSR_I4: put_nibble(p, i, to_int(v, -8, 7)); break;
+  case TSR_U4: put_nibble(p, i, to_int(v, 0, 15)); break;
   case TSR_BOOL: ((uint8_t *)p)[i] = v != 0; break;
   default: break;
   }
@@ -246,6 +261,8 @@ int64_t dtype_wrap(tsr_dtype t, int64_t v) {
   case TSR_U8: return (uint8_t)v;
   case TSR_U16: return (uint16_t)v;
   case TSR_U32: return (uint32_t)v;
+  case TSR_I4: return ((v & 15) ^ 8) - 8;
+  case TSR_U4: return v & 15;
   default: return v;
   }
 }

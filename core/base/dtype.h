@@ -12,6 +12,7 @@ typedef struct dtype_info {
   double max, eps; /* largest finite value; half a unit in the last place of 1 (0 for integers) */
   tsr_dtype part;  /* of a complex type: that of its real and imaginary parts; else NONE */
   tsr_dtype word;  /* of u16, u32 and u64: the signed type of as many bits, see passes/graph/words.h; else NONE */
+  tsr_dtype byte;  /* of i4 and u4, two of which are in a byte: i8 and u8, see passes/graph/packed.h; else NONE */
 } dtype_info;
 
 const dtype_info *dtype_get(tsr_dtype t);
@@ -22,6 +23,11 @@ static inline tsr_dtype dtype_part(tsr_dtype t) { return dtype_is_complex(t) ? d
 static inline int dtype_parts(tsr_dtype t) { return dtype_is_complex(t) ? 2 : 1; }
 /* The signed type whose words stand for t's; NONE: t stands for itself. */
 static inline tsr_dtype dtype_word(tsr_dtype t) { return dtype_get(t)->word; }
+/* The type of one byte in which a packed type's elements are computed; NONE: t is none. Packed types have size 0. */
+static inline tsr_dtype dtype_packed(tsr_dtype t) { return dtype_get(t)->byte; }
+static inline int dtype_bits(tsr_dtype t) { return dtype_packed(t) ? 4 : 8 * dtype_get(t)->size; }
+/* What the offset of a tensor in bytes is a multiple of; 0: t is no type of elements. */
+static inline size_t dtype_unit(tsr_dtype t) { return dtype_packed(t) ? 1 : dtype_get(t)->size; }
 /* Integers that a double need not hold. */
 static inline bool dtype_is_long(tsr_dtype t) { return t == TSR_I64 || t == TSR_U64; }
 /* tsr_dtype_parse, for what computes: NONE for complex types too. */

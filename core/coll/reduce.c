@@ -11,7 +11,8 @@ const char *coll_redop_name(coll_redop r) { return names[r]; }
 tsr_dtype coll_partial_type(tsr_dtype t, coll_redop r) {
   bool whole = !dtype_is_float(t);
   const bool no_mean = t == TSR_BOOL || t == TSR_U64; /* sums of u64 leave i64, in which means are taken */
-  if (t == TSR_DTYPE_NONE || dtype_is_complex(t) || (no_mean && r == COLL_MEAN)) return TSR_DTYPE_NONE;
+  if (t == TSR_DTYPE_NONE || dtype_is_complex(t) || dtype_packed(t)) return TSR_DTYPE_NONE;
+  if (no_mean && r == COLL_MEAN) return TSR_DTYPE_NONE;
   if (r == COLL_MAX || r == COLL_MIN) return t;
   if (whole) return r == COLL_MEAN ? TSR_I64 : t;
   return t == TSR_F64 ? TSR_F64 : TSR_F32;

@@ -3,7 +3,7 @@
 
 #include "core/ir/graph/collective.h"
 
-static double bytes_of(const ir_type *t) { return (double)ir_type_count(t) * (double)tsr_dtype_size(t->dtype); }
+static double bytes_of(const ir_type *t) { return (double)ir_type_bytes(t); }
 
 double dist_collective_us(dist_links *l, const ir_op *op, double *bytes, const char **algorithm) {
   const graph_collective c = graph_collective_get(op);

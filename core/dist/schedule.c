@@ -49,7 +49,7 @@ static bool close_open(builder *b) {
   return !n || new_step(b, DIST_COMPUTE, b->open, n);
 }
 
-static int64_t bytes_of(const ir_value *v) { return ir_type_count(v->type) * (int64_t)tsr_dtype_size(v->type->dtype); }
+static int64_t bytes_of(const ir_value *v) { return ir_type_bytes(v->type); }
 
 static bool same_kind(const ir_op *a, const ir_op *b) {
   const graph_collective x = graph_collective_get(a), y = graph_collective_get(b);

@@ -213,11 +213,13 @@ void npy_free(npy_array *a) {
 }
 
 void npy_convert(const npy_array *a, tsr_dtype t, void *dst) {
-  size_t n = a->bytes / tsr_dtype_size(a->dtype);
+  size_t n = 1;
+  for (int i = 0; i < a->shape.rank; i++) n *= (size_t)a->shape.dims[i];
   if (a->dtype == t) {
     memcpy(dst, a->data, a->bytes);
     return;
   }
+  if (dtype_packed(t)) memset(dst, 0, tsr_dtype_bytes(t, n)); /* elements share bytes */
   const size_t from = (size_t)dtype_parts(a->dtype), to = (size_t)dtype_parts(t);
   for (size_t i = 0; i < n; i++)
     for (size_t part = 0; part < to; part++)

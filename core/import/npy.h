@@ -31,7 +31,7 @@ void npy_arrange(const npy_header *h, const void *from, void *to);
 bool npy_load(const char *path, npy_array *out, char *why, size_t why_bytes);
 /* The same from memory; `name` is for messages. */
 bool npy_parse(const void *bytes, size_t n, const char *name, npy_array *out, char *why, size_t why_bytes);
-/* Not every type of tensor can be kept. */
+/* Not every type of tensor can be kept: NumPy has no i4 and u4, which are written as i1 and u1. */
 bool npy_has_form(tsr_dtype t);
 /* Of a type that has one; ferror(f) tells. */
 void npy_write(FILE *f, const npy_array *a);

@@ -9,7 +9,7 @@
 #include "core/import/onnx_value.h"
 
 tsr_dtype onnx_dtype(const char *type) {
-  if (onnx_narrow_bits(type)) return *type == 'u' ? TSR_U8 : TSR_I8;
+  if (onnx_narrow_bits(type) == 2) return *type == 'u' ? TSR_U8 : TSR_I8;
   return dtype_parse_real(type);
 }
 
@@ -118,8 +118,8 @@ static tsr_status find_bytes(onnx_model *m, const onnx_tensor *t, onnx_elements 
 
 tsr_status onnx_tensor_elements(onnx_model *m, const onnx_tensor *t, onnx_elements *out) {
   const tsr_dtype type = onnx_dtype(t->type);
-  const bool packed = onnx_narrow_bits(t->type) != 0, typed = !t->location && t->raw.end == t->raw.at;
-  const size_t size = tsr_dtype_size(type);
+  const bool packed = onnx_narrow_bits(t->type) == 2, typed = !t->location && t->raw.end == t->raw.at;
+  const size_t size = dtype_unit(type); /* i4 and u4 are as ONNX has them, in whole bytes */
   *out = (onnx_elements){.p = ""};
   if (!type) return wire_bad(&m->file, t->whole.at, "tensor \"%s\" is of type %s, which isn't read", t->name, t->type);
   if (t->elements > SIZE_MAX / 2 / size) return st_oom();
@@ -131,15 +131,16 @@ tsr_status onnx_tensor_elements(onnx_model *m, const onnx_tensor *t, onnx_elemen
     return wire_bad(&m->file, t->whole.at, "tensor \"%s\" has fewer numbers than its shape", t->name);
   }
   const onnx_elements there = *out;
-  unsigned char *copy = arena_alloc(&m->a, (size_t)t->elements * size + 8);
+  const size_t bytes = tsr_dtype_bytes(type, (size_t)t->elements);
+  unsigned char *copy = arena_alloc(&m->a, bytes + 8);
   if (!copy) return st_oom();
-  *out = (onnx_elements){.p = copy, .bytes = (size_t)t->elements * size};
+  *out = (onnx_elements){.p = copy, .bytes = bytes};
   if (typed && packed) {
-    unsigned char *bytes = arena_alloc(&m->a, (size_t)t->bytes + 8);
-    if (!bytes) return st_oom();
-    TSR_TRY(read_typed(m, t, 1, t->bytes, bytes));
-    unpack(t, bytes, copy);
-  } else if (typed) TSR_TRY(read_typed(m, t, size, t->elements, copy));
+    unsigned char *list = arena_alloc(&m->a, (size_t)t->bytes + 8);
+    if (!list) return st_oom();
+    TSR_TRY(read_typed(m, t, 1, t->bytes, list));
+    unpack(t, list, copy);
+  } else if (typed) TSR_TRY(read_typed(m, t, size, bytes / size, copy));
   else if (packed) unpack(t, there.p, copy);
   else memcpy(copy, there.p, out->bytes);
   if (type == TSR_BOOL)

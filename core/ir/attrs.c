@@ -83,13 +83,13 @@ ir_attr *ir_attr_dense(ir_module *m, const ir_type *t, const void *data, size_t 
 
 tsr_status ir_attr_in_file(ir_module *m, const ir_type *t, const char *path, uint64_t offset, ir_attr **out) {
   ir_mapped *f = NULL;
-  uint64_t bytes;
   const int64_t n = ir_type_count(t);
   ir_attr *a = *out = attr_new(m, IR_A_DENSE);
   if (!a) return st_oom();
   TSR_TRY(mapped_open(&m->mapped, &m->arena, m->file, path, &f));
-  if (n < 0 || __builtin_mul_overflow((uint64_t)n, (uint64_t)tsr_dtype_size(t->dtype), &bytes) || offset > f->bytes ||
-      bytes > f->bytes - offset)
+  const bool fits = n >= 0 && (!n || tsr_dtype_size(t->dtype) <= UINT64_MAX / (uint64_t)n);
+  const uint64_t bytes = fits ? tsr_dtype_bytes(t->dtype, (size_t)n) : 0;
+  if (!fits || offset > f->bytes || bytes > f->bytes - offset)
     return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("ir", NULL, NULL),
                    "%s has %zu bytes, the constant at %llu needs more", f->path, f->bytes, (unsigned long long)offset);
   a->u.dense.type = t;

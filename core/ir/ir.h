@@ -69,6 +69,8 @@ const ir_type *ir_type_function(ir_module *m, const ir_type *const *in, int n_in
 /* Elements; IR_DYNAMIC if any dimension is; -1 on overflow of int64, of the non-zero dimensions' product too, so that
  * any part of a valid shape can be multiplied safely. */
 int64_t ir_type_count(const ir_type *t);
+/* Of as many elements one after the other; negative where their number is unknown or none. */
+int64_t ir_type_bytes(const ir_type *t);
 /* Every part of it, padding too, can be counted in bytes with 64 bits. True of types without a shape. */
 bool ir_type_fits(const ir_type *t);
 /* Strides in elements (row-major, plus pad on the next-to-last dimension, unless given). */

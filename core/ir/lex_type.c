@@ -72,9 +72,9 @@ static tsr_status layout(lexer *x, ir_type *t) {
   return NULL;
 }
 
-/* Kernels compute on parts: below programs nothing knows complex numbers. */
-static tsr_status check_complex(lexer *x, const ir_type *t) {
-  if (t->kind == IR_T_TENSOR || !dtype_is_complex(t->dtype)) return NULL;
+/* Kernels compute on parts, and on bytes: below programs nothing knows complex numbers and packed ones. */
+static tsr_status check_element(lexer *x, const ir_type *t) {
+  if (t->kind == IR_T_TENSOR || !(dtype_is_complex(t->dtype) || dtype_packed(t->dtype))) return NULL;
   return lex_error(x, x->p, "only tensors have elements of type %s", dtype_get(t->dtype)->mlir);
 }
 
@@ -116,7 +116,7 @@ static tsr_status shaped(lexer *x, ir_type *t, bool with_layout, const char **sh
   if (with_layout) TSR_TRY(layout(x, t));
   else if (shard && t->kind == IR_T_TENSOR && lex_eat(x, ",")) TSR_TRY(shard_of(x, t->rank, shard));
   if (!ir_type_fits(t)) return lex_error(x, x->p, "the number of elements overflows 64 bits");
-  TSR_TRY(check_complex(x, t));
+  TSR_TRY(check_element(x, t));
   return lex_expect(x, ">");
 }
 
@@ -142,7 +142,7 @@ tsr_status lex_value_type(lexer *x, const ir_type **out, const char **shard) {
       if (x->p == x->end || !ascii_letter(*x->p)) return lex_error(x, x->p, "expected a type");
       t.kind = IR_T_SCALAR;
       TSR_TRY(scalar_name(x, &t.dtype));
-      TSR_TRY(check_complex(x, &t));
+      TSR_TRY(check_element(x, &t));
     }
   }
   *out = ir_type_get(x->m, &t);
@@ -234,7 +234,7 @@ static tsr_status dense_values(lexer *x, int depth, numbers *list) {
 
 /* Nothing is cut off or rounded away but the digits of floats. */
 static bool fits(tsr_dtype t, number v) {
-  const size_t bits = 8 * tsr_dtype_size(t);
+  const size_t bits = (size_t)dtype_bits(t);
   if (v.hex && t != TSR_BOOL) return bits == 64 || !((uint64_t)v.i >> bits);
   if (dtype_is_float(t)) return true;
   if (t == TSR_U64) return v.is_int && (v.i >= 0 || lex_is_beyond(v.is_int, v.i, v.f));
@@ -245,18 +245,20 @@ static bool fits(tsr_dtype t, number v) {
 static void store_number(tsr_dtype t, void *data, size_t i, number v) {
   size_t size = tsr_dtype_size(t);
   const bool beyond = lex_is_beyond(v.is_int, v.i, v.f);
-  if ((v.hex && t != TSR_BOOL) || (beyond && t == TSR_U64)) memcpy((char *)data + i * size, &v.i, size);
+  if (v.hex && dtype_packed(t)) dtype_store_int(t, data, i, dtype_wrap(t, v.i));
+  else if ((v.hex && t != TSR_BOOL) || (beyond && t == TSR_U64)) memcpy((char *)data + i * size, &v.i, size);
   else if (v.is_int && !beyond) dtype_store_int(t, data, i, v.i);
   else dtype_store(t, data, i, v.f);
 }
 
 static tsr_status dense_hex(lexer *x, const char *at, const char *hex, const ir_type *t, size_t bytes, ir_attr *a) {
   size_t n = strlen(hex);
-  bool splat = n == 2 + 2 * tsr_dtype_size(t->dtype);
+  const size_t one = tsr_dtype_bytes(t->dtype, 1);
+  bool splat = n == 2 + 2 * one;
   if (strncmp(hex, "0x", 2) || (n != 2 + 2 * bytes && !splat))
     return lex_error(x, at, "dense data must be 0x and %zu hexadecimal digits", 2 * bytes);
   splat = splat && n != 2 + 2 * bytes;
-  if (splat) bytes = tsr_dtype_size(t->dtype);
+  if (splat) bytes = one;
   uint8_t *data = arena_alloc(&x->m->arena, bytes);
   if (!data) return st_oom();
   for (size_t i = 0; i < bytes; i++) {
@@ -298,7 +300,6 @@ static tsr_status dense(lexer *x, ir_attr *a) {
     st = lex_error(x, at, "dense needs a tensor type with known dimensions");
     goto done;
   }
-  size_t size = tsr_dtype_size(t->dtype);
   a->u.dense.type = t;
   TSR_GOTO(check_pairs(x, at, &list, t->dtype));
   for (size_t i = 0; i < list.n; i++)
@@ -307,7 +308,7 @@ static tsr_status dense(lexer *x, ir_attr *a) {
       goto done;
     }
   if (hex) {
-    TSR_GOTO(dense_hex(x, at, hex, t, (size_t)n * size, a));
+    TSR_GOTO(dense_hex(x, at, hex, t, (size_t)ir_type_bytes(t), a));
     goto done;
   }
   size_t values = list.n - list.pairs, parts = (size_t)dtype_parts(t->dtype);
@@ -316,9 +317,10 @@ static tsr_status dense(lexer *x, ir_attr *a) {
     goto done;
   }
   a->u.dense.splat = values == 1 && n != 1;
-  a->u.dense.bytes = values * size;
+  a->u.dense.bytes = tsr_dtype_bytes(t->dtype, values);
   a->u.dense.data = arena_alloc(&x->m->arena, a->u.dense.bytes);
   if (!a->u.dense.data) TSR_GOTO(st_oom());
+  if (dtype_packed(t->dtype)) memset(a->u.dense.data, 0, a->u.dense.bytes); /* elements share bytes */
   for (size_t i = 0, step = list.pairs ? 1 : parts; i < list.n; i++) {
     store_number(dtype_part(t->dtype), a->u.dense.data, i * step, list.v[i]);
     if (step > 1) store_number(dtype_part(t->dtype), a->u.dense.data, i * step + 1, (number){0});

@@ -145,6 +145,11 @@ int64_t ir_type_count(const ir_type *t) {
   return dynamic ? IR_DYNAMIC : empty ? 0 : n;
 }
 
+int64_t ir_type_bytes(const ir_type *t) {
+  const int64_t n = ir_type_count(t);
+  return n < 0 ? n : (int64_t)tsr_dtype_bytes(t->dtype, (size_t)n);
+}
+
 /* A dimension without elements looks like any other to strides. */
 static int64_t extent(const ir_type *t, int i) { return t->dims[i] == IR_DYNAMIC || t->dims[i] == 0 ? 1 : t->dims[i]; }
 

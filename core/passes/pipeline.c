@@ -9,6 +9,7 @@
 #include "core/passes/graph/complex.h"
 #include "core/passes/graph/expand_ops.h"
 #include "core/passes/graph/outline.h"
+#include "core/passes/graph/packed.h"
 #include "core/passes/graph/precision.h"
 #include "core/passes/graph/simplify.h"
 #include "core/passes/graph/transforms.h"
@@ -35,6 +36,10 @@ static tsr_status expand_ops(const pipeline *p, ir_module *m, ir_module **out) {
 
 static tsr_status split_complex(const pipeline *p, ir_module *m, ir_module **out) {
   return graph_split_complex_module(m);
+}
+
+static tsr_status to_bytes(const pipeline *p, ir_module *m, ir_module **out) {
+  return graph_to_bytes(m, &p->options);
 }
 
 static tsr_status to_words(const pipeline *p, ir_module *m, ir_module **out) { return graph_to_words(m); }
@@ -115,6 +120,7 @@ static const pass_row rows[] = {
     {"rules", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, rules, true, "the application's rewrite rules, on the graph as it is given"},
     {"expand_ops", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, expand_ops, true, "composite ops become the ops that they stand for"},
     {"complex", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, split_complex, true, "complex numbers become pairs of real ones"},
+    {"packed", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, to_bytes, true, "integers of four bits, two in a byte, become bytes"},
     {"words", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, to_words, true, "unsigned integers of 16, 32 and 64 bits become signed words"},
     {"transforms", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, transforms, true, "Fourier transforms become kernels of as many points as the device takes, or products"},
     {"simplify", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, simplify, true, "rewrite rules to a fixed point, common subexpressions, dead ops"},

@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/dtype.h"
 #include "core/dist/order.h"
 #include "core/passes/graph/expand_ops.h"
+#include "core/passes/graph/packed.h"
 #include "core/runtime/dist.h"
 #include "core/runtime/rule.h"
 
@@ -78,6 +80,19 @@ static tsr_status cut_up(tsr_dist_program *p, ir_op *func) {
   return st;
 }
 
+static tsr_status refuse_packed(const tsr_dist_program *p, const ir_op *func) {
+  const ir_block *r = func->regions[0];
+  for (int i = 0; i < r->n_args + r->last->n_operands; i++) {
+    const bool in = i < r->n_args;
+    const ir_value *v = in ? r->args[i] : r->last->operands[i - r->n_args];
+    if (dtype_packed(v->type->dtype))
+      return st_make(&p->mesh->ctx->al, TSR_UNSUPPORTED, RT_WHERE(fn, "cast to i8 or u8"),
+                     "%s %d is %s, whose elements share bytes: it can't be cut into parts", in ? "input" : "output",
+                     in ? i : i - r->n_args, tsr_dtype_name(v->type->dtype));
+  }
+  return NULL;
+}
+
 /* The name of a graph's function tells it from others of the module. */
 static tsr_status make_rank_program(tsr_dist_program *p, const tsr_graph *g) {
   ir_module *m = NULL;
@@ -96,6 +111,8 @@ static tsr_status make_rank_program(tsr_dist_program *p, const tsr_graph *g) {
   TSR_GOTO(rt_rules(p->mesh->ctx, &p->arena, &passes));
   TSR_GOTO(graph_expand_module(m, &passes));
   func = graph_find_func(m, ir_get_str(g->func, "sym_name", NULL));
+  TSR_GOTO(refuse_packed(p, func));
+  TSR_GOTO(graph_to_bytes(m, &passes));
   const bool sharded = dist_has_shards(func);
   for (int i = 0; i < func->regions[0]->n_args; i++) p->n_implicit += sharded && !func->regions[0]->args[i]->shard;
   if (!sharded && has_collectives(func)) st = take_rank_program(p, &m, func);
@@ -244,7 +261,7 @@ static void describe(tsr_dist_program *p, dist_links *links, int step) {
                                .axes = c.axes,
                                .algorithm = "",
                                .us = -1,
-                               .bytes = ir_type_count(t) * (int64_t)tsr_dtype_size(t->dtype),
+                               .bytes = ir_type_bytes(t),
                                .overlapped_us = -1};
     k->planned_us = dist_coll_us(links, dist_coll_op((graph_code)op->def->code), dist_mesh_axes_of(&p->mesh->m, c.axes),
                                  (double)k->bytes, &k->algorithm);

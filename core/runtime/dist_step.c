@@ -22,7 +22,7 @@ tsr_status rt_dist_binding(dist_run *r, int64_t rank, int slot, tsr_binding *out
   return NULL;
 }
 
-static size_t bytes_of(const ir_type *t) { return (size_t)ir_type_count(t) * tsr_dtype_size(t->dtype); }
+static size_t bytes_of(const ir_type *t) { return (size_t)ir_type_bytes(t); }
 
 size_t rt_dist_staging(const tsr_dist_program *p) {
   size_t most = 0;

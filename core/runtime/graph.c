@@ -86,10 +86,10 @@ tsr_status tsr_graph_parse(tsr_context *c, const char *text, size_t bytes, const
 }
 
 tsr_status rt_check_shape(const tsr_graph *g, const char *fn, tsr_dtype t, const tsr_shape *s) {
-  if (!tsr_dtype_size(t)) return RT_BAD(g->ctx, fn, NULL, "unknown data type %d", (int)t);
+  if (!dtype_unit(t)) return RT_BAD(g->ctx, fn, NULL, "unknown data type %d", (int)t);
   if (s->rank < 0 || s->rank > TSR_MAX_RANK)
     return RT_BAD(g->ctx, fn, NULL, "rank %d; at most %d", s->rank, TSR_MAX_RANK);
-  int64_t n = (int64_t)tsr_dtype_size(t);
+  int64_t n = (int64_t)dtype_unit(t);
   for (int i = 0; i < s->rank; i++)
     if (s->dims[i] != TSR_ANY_DIM && (s->dims[i] < 0 || __builtin_mul_overflow(n, s->dims[i] ? s->dims[i] : 1, &n)))
       return RT_BAD(g->ctx, fn, NULL, "dimension %d = %lld is out of range", i, (long long)s->dims[i]);
@@ -127,7 +127,7 @@ tsr_status tsr_graph_constant(tsr_graph *g, tsr_dtype t, tsr_shape s, const void
   if (!type) return end(g, st_oom());
   if (ir_type_count(type) < 0) return RT_BAD(g->ctx, "graph_constant", NULL, "a constant has known dimensions");
   if (ir_type_count(type) > 0) RT_NEED("graph_constant", "data", data);
-  ir_attr *a = ir_attr_dense(g->m, type, data, (size_t)ir_type_count(type) * tsr_dtype_size(t), false);
+  ir_attr *a = ir_attr_dense(g->m, type, data, (size_t)ir_type_bytes(type), false);
   ir_builder b = before_return(g);
   ir_op *op = ir_op_new(&b, graph_def(G_CONSTANT), 0, NULL, 1, &type, 0);
   const bool built = op && ir_set_attr(op, "value", a);
@@ -330,7 +330,7 @@ static tsr_tensor_info info_of(const ir_value *v) {
                        .column = ir_value_loc(v).col};
   public_dims(v->type, i.shape.dims);
   int64_t n = ir_type_count(v->type);
-  i.bytes = n > 0 ? (size_t)n * tsr_dtype_size(v->type->dtype) : 0;
+  i.bytes = n > 0 ? (size_t)ir_type_bytes(v->type) : 0;
   return i;
 }
 

@@ -122,6 +122,9 @@ tsr_status tsr_dist_tensor_create(tsr_mesh *m, tsr_dtype t, tsr_shape shape, con
   RT_OUT(fn, out);
   RT_NEED(fn, "mesh", m);
   TSR_TRY(rt_check_enum(&m->ctx->al, fn, "uneven", (int64_t)uneven, "pad, refuse"));
+  if (dtype_packed(t))
+    return st_make(&m->ctx->al, TSR_UNSUPPORTED, RT_WHERE(fn, "cast to i8 or u8"),
+                   "elements of %s share bytes: they can't be cut into parts", tsr_dtype_name(t));
   if (!tsr_dtype_size(t)) return RT_BAD(m->ctx, fn, NULL, "unknown data type %d", (int)t);
   if (shape.rank < 0 || shape.rank > TSR_MAX_RANK)
     return RT_BAD(m->ctx, fn, NULL, "rank %d; at most %d", shape.rank, TSR_MAX_RANK);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/dtype.h"
 #include "core/emit/emit.h"
 #include "core/ir/schedule/schedule.h"
 #include "core/runtime/fallback.h"
@@ -65,7 +66,7 @@ static tsr_status check_binding(const tsr_program *p, const char *what, int i, c
   if (b->offset > b->buffer->bytes || t->bytes > b->buffer->bytes - b->offset)
     return RT_BAD(p->ctx, "program_run", NULL, "%s %d needs %zu bytes; its buffer has %zu from offset %zu", what, i,
                   t->bytes, b->buffer->bytes, b->offset);
-  if (b->offset % tsr_dtype_size(t->dtype))
+  if (b->offset % dtype_unit(t->dtype))
     return RT_BAD(p->ctx, "program_run", NULL, "the offset of %s %d is not a multiple of its element size", what, i);
   return NULL;
 }

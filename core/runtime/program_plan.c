@@ -20,7 +20,7 @@ typedef struct plan {
 
 static int binding_of(const ir_value *v) { return (int)v->scratch; }
 
-static size_t bytes_of(const ir_type *t) { return (size_t)ir_type_count(t) * tsr_dtype_size(t->dtype); }
+static size_t bytes_of(const ir_type *t) { return (size_t)ir_type_bytes(t); }
 
 static tsr_tensor_info info_of(arena *a, const ir_value *v) {
   tsr_tensor_info i = {.name = v->name ? arena_str(a, v->name) : "",

@@ -57,6 +57,7 @@ bool team_call(const tsr_team *t, const tsr_coll *c, coll_call *out, const char 
   if ((unsigned)c->op >= TSR_N_COLL_OPS) *why = "no such operation";
   else if ((unsigned)c->redop >= TSR_N_REDOPS) *why = "no such reduction";
   else if (c->count < 0) *why = "a negative count";
+  else if (dtype_packed(c->dtype)) *why = "elements of i4 and u4 share bytes: send these as u8";
   if (*why) return false;
   *out = (coll_call){.op = (coll_op)c->op,
                      .dtype = c->op == TSR_COLL_BARRIER ? TSR_U8 : c->dtype,

@@ -110,11 +110,17 @@ typedef enum tsr_dtype {
   TSR_U16, /* `ui16`, `ui32` and `ui64` in IR text; devices compute on them as signed words of the same bits */
   TSR_U32,
   TSR_U64,
+  TSR_I4, /* `i4` and `ui4` in IR text: two to a byte, element i in byte i / 2, the even one in the low four bits. Rows
+           * are not padded; of an odd number the last byte's high bits count for nothing (results have 0 there).
+           * Devices compute on them as i8 and u8 */
+  TSR_U4,
   TSR_N_DTYPES
 } tsr_dtype;
 
-/* Bytes of one element; 0 for TSR_DTYPE_NONE. */
+/* Bytes of one element; 0 for TSR_DTYPE_NONE, and for i4 and u4, whose elements share bytes: see tsr_dtype_bytes. */
 TSR_API size_t tsr_dtype_size(tsr_dtype t);
+/* Bytes of n elements, one after the other. */
+TSR_API size_t tsr_dtype_bytes(tsr_dtype t, size_t n);
 /* The name used on command lines and in reports: "f32", "bf16", "fp8_e4m3", "bool", "complex64", ... A constant
  * string. */
 TSR_API const char *tsr_dtype_name(tsr_dtype t);

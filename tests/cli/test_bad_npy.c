@@ -53,6 +53,22 @@ static void good_files(cli *c) {
         want);
 }
 
+/* NumPy has no type of four bits: bytes go in, what lies beyond as the type's end, and come out. */
+static void packed_elements(cli *c) {
+  static const char text[] = "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<3x3xi4>):\n"
+                             "%0 = \"tessera.graph.add\"(%A, %A)\n\"tessera.graph.return\"(%0)\n"
+                             "}) {sym_name = \"main\"}\n";
+  static const signed char x[9] = {-8, -7, -1, 0, 1, 2, 3, 7, 100}, want[9] = {0, 2, -2, 0, 2, 4, 6, -2, -2};
+  unsigned char p[512];
+  cli_write(c, "packed.mlir", text, sizeof text - 1);
+  cli_write(c, "x.npy", p, npy(p, 1, "{'descr': '|i1', 'fortran_order': False, 'shape': (3, 3), }\n", x, 9));
+  const int rc = cli_run(c, "run packed.mlir --input A=x.npy --output 0=y.npy");
+  const size_t n = cli_read(c, "y.npy", p, sizeof p);
+  const size_t at = n > 10 ? 10 + (size_t)p[8] + ((size_t)p[9] << 8) : 0;
+  const bool right = at && n == at + 9 && !memcmp(p + at, want, 9) && strstr((char *)p + 10, "'|i1'");
+  cli_check(c, rc == 0 && right, "i4");
+}
+
 /* ---- bad files --------------------------------------------------------------------------------------------------- */
 
 static void refused(cli *c, const void *file, size_t n, const char *says) {
@@ -141,6 +157,7 @@ int main(void) {
   if (!cli_begin(&c)) return 77;
   cli_write_unary(&c, "g.mlir", "neg", "2x3");
   good_files(&c);
+  packed_elements(&c);
   bad_files(&c);
   not_files(&c);
   return cli_end(&c);

@@ -15,6 +15,7 @@
 #include "core/ir/graph/eval.h"
 #include "tests/conformance/open_device.h"
 #include "tests/conformance/random_graph.h"
+#include "tests/support/numbers.h"
 
 enum { MAX_TENSORS = 16, MAX_FAMILIES = 64, LEAST_RESULTS = 8 };
 
@@ -48,7 +49,7 @@ static void fail_line(suite *s, uint64_t seed, const char *what, const char *fmt
 }
 
 /* Numbers: of complex elements two each. */
-static size_t count(const tsr_tensor_info *t) { return t->bytes / tsr_dtype_size(dtype_part(t->dtype)); }
+static size_t count(const tsr_tensor_info *t) { return numbers_of(t); }
 
 /* The elements of one output, counted for its family. */
 static void count_known(suite *s, const tsr_tensor_info *t, const double *tolerance) {

@@ -12,6 +12,7 @@
 #include "core/ir/graph/eval.h"
 #include "tests/conformance/open_device.h"
 #include "tests/conformance/random_graph.h"
+#include "tests/support/numbers.h"
 
 enum { MAX_IN = 7 };
 
@@ -248,6 +249,9 @@ static const struct {
     ONE("conj"),
     ONE("as_signed"),
     ONE("as_unsigned"),
+    ONE("as_bytes"),
+    {"as_packed", "%a: tensor<$Rx$T>", "%r = \"tessera.graph.as_packed\"(%a) {shape = [2, $R], dtype = \"i4\"}"},
+    {"as_packed", "%a: tensor<$Rx$T>", "%p = \"tessera.graph.as_packed\"(%a) {shape = [$R, 2], dtype = \"u4\"}\n%r = \"tessera.graph.transpose\"(%p)"},
     ONE("as_real"),
     {"as_complex", "%a: tensor<$Rx$Cx2x$T>", "%r = \"tessera.graph.as_complex\"(%a)"},
     {"fft", "%a: tensor<$Rx12x$T>", "%r = \"tessera.graph.fft\"(%a)"},
@@ -287,10 +291,12 @@ static const struct {
     {"cache_update", "%a: tensor<$Rx5x$Cx$T>, %b: tensor<i64>, %c: tensor<$Rx3x$Cx$T>", IN_RANGE("i64") "%r = \"tessera.graph.cache_update\"(%a, %c, %i) {axis = 1, ring = true}"},
 };
 
-static const struct { int r, c; } shapes[] = {{13, 7}, {1, 1}, {1, 37}, {31, 1}, {0, 5}, {5, 0}};
+typedef struct extents { int r, c; } extents;
+static const extents shapes[] = {{13, 7}, {1, 1}, {1, 37}, {31, 1}, {0, 5}, {5, 0}},
+                     packed_shapes[] = {{5, 7}, {1, 1}, {1, 7}, {7, 1}, {0, 5}, {5, 0}, {3, 4}, {6, 2}};
 static const tsr_dtype types[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16, TSR_F8E4M3, TSR_F8E5M2,
                                   TSR_I64, TSR_I32, TSR_I16, TSR_I8,   TSR_U8,     TSR_BOOL,
-                                  TSR_U64, TSR_U32, TSR_U16,
+                                  TSR_U64, TSR_U32, TSR_U16,  TSR_I4,   TSR_U4,
                                   TSR_COMPLEX32, TSR_COMPLEX64, TSR_COMPLEX128};
 
 typedef struct suite {
@@ -326,7 +332,7 @@ static void expand(const char *s, tsr_dtype t, int r, int c, char **out) {
 }
 
 /* Numbers: of complex elements two each. */
-static size_t count(const tsr_tensor_info *t) { return t->bytes / tsr_dtype_size(dtype_part(t->dtype)); }
+static size_t count(const tsr_tensor_info *t) { return numbers_of(t); }
 
 static tsr_status execute(suite *s, tsr_program *p, void **in, void *out) {
   tsr_binding bi[MAX_IN] = {{0}}, bo = {0};
@@ -356,7 +362,7 @@ static tsr_status check(suite *s, const tsr_graph *g, const char *text) {
   double *want = malloc(sizeof *want * (count(&t) + 1)), *tolerance = malloc(sizeof *want * (count(&t) + 1));
   for (int i = 0; i < tsr_program_n_inputs(p); i++) {
     tsr_tensor_info x = tsr_program_input(p, i);
-    in[i] = malloc(x.bytes + 8);
+    in[i] = calloc(1, x.bytes + 8); /* nothing beside packed elements */
     random_fill(&random, x.dtype, in[i], count(&x), false);
   }
   st = execute(s, p, in, out);
@@ -438,9 +444,11 @@ int main(int argc, char **argv) {
   s.cpu = !strncmp(device, "cpu", 3);
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
     for (size_t t = 0; t < sizeof types / sizeof *types && is_wanted(cases[k].op, argc, argv); t++) {
+      const bool packed = dtype_packed(types[t]);
+      const extents *of = packed ? packed_shapes : shapes;
+      const size_t n = packed ? sizeof packed_shapes / sizeof *of : sizeof shapes / sizeof *of;
       bool told = false;
-      for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i += s.cpu ? 1 : 5)
-        one(&s, k, types[t], shapes[i].r, shapes[i].c, &told);
+      for (size_t i = 0; i < n; i += s.cpu ? 1 : 5) one(&s, k, types[t], of[i].r, of[i].c, &told);
     }
   tsr_stream_destroy(&s.stream);
   tsr_device_close(&s.dev);

@@ -135,7 +135,26 @@ class Types(unittest.TestCase):
             t = tessera.tensor([0, 1, 3], dtype=name)
             want = [False, True, True] if name == "bool" else [0, 1, 3]
             self.assertEqual((t.dtype, t.tolist()), (name, want), name)
-            self.assertEqual(t.nbytes, 3 * dtypes.size(name))
+            self.assertEqual(t.nbytes, dtypes.nbytes(name, 3))
+
+    def test_packed_integers(self):
+        for n in (0, 1, 2, 5, 8):
+            values = [i % 16 - 8 for i in range(n)]
+            x = tessera.tensor(values, dtype="i4")
+            self.assertEqual((x.nbytes, x.size, x.tolist()), ((n + 1) // 2, n, values))
+            self.assertEqual(x.bits(), [v & 15 for v in values])
+            self.assertEqual((-x).tolist(), [v if v == -8 else -v for v in values])
+            self.assertEqual(op.as_bytes(x).size, x.nbytes)
+        self.assertEqual(tessera.tensor([[9, 15], [0, 1]], dtype="u4").astype("f32").tolist(), [[9, 15], [0, 1]])
+        with self.assertRaisesRegex(Exception, "share bytes"):
+            tessera.tensor([1, 2], dtype="u4").__dlpack__()
+
+    @needs_numpy
+    def test_packed_integers_are_bytes_of_numpy(self):
+        x = tessera.tensor([[-8, 7, 1]], dtype="i4")
+        self.assertEqual(x.numpy().dtype, "int8")
+        self.assertEqual(x.numpy().tolist(), [[-8, 7, 1]])
+        self.assertEqual(tessera.tensor(numpy.arange(5), dtype="u4").numpy().dtype, "uint8")
 
     def test_bits_of_narrow_floats(self):
         self.assertEqual(tessera.tensor([1.0, -2.0], dtype="bf16").bits(), [0x3F80, 0xC000])

@@ -8,6 +8,7 @@
 
 #include "core/base/dtype.h"
 #include "tests/support/graph_text.h"
+#include "tests/support/numbers.h"
 
 static void must(tsr_status st) {
   if (!st) return;
@@ -54,9 +55,7 @@ tsr_graph *rig_graph(dist_rig *r, const char *args, const char *body, const char
   return g;
 }
 
-static int64_t numbers(const tsr_tensor_info *i) {
-  return (int64_t)(i->bytes / tsr_dtype_size(i->dtype)) * dtype_parts(i->dtype);
-}
+static int64_t numbers(const tsr_tensor_info *i) { return (int64_t)numbers_of(i); }
 
 void rig_data_make(const tsr_graph *g, uint64_t s, bool whole, rig_data *d) {
   *d = (rig_data){0};

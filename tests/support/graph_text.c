@@ -41,7 +41,7 @@ bool gt_says(const char *message, const char *what) {
 }
 
 static void *room(gt_data *d, const ir_type *t) {
-  size_t bytes = (size_t)ir_type_count(t) * tsr_dtype_size(t->dtype);
+  size_t bytes = (size_t)ir_type_bytes(t);
   d->bytes[d->n] = bytes;
   return d->p[d->n++] = calloc(1, bytes + 16);
 }

@@ -6,12 +6,13 @@
 
 #include "core/base/dtype.h"
 #include "core/base/status.h"
+#include "tests/support/numbers.h"
 
 enum { MOST_BYTES = 1 << 24 };
 
 static tsr_status fill(tsr_buffer *b, const tsr_tensor_info *t) {
   char *data = calloc(1, t->bytes + 1);
-  for (size_t i = 0; i < t->bytes / tsr_dtype_size(t->dtype); i++) dtype_store(t->dtype, data, i, (double)(1 + i % 2));
+  for (size_t i = 0; i < numbers_of(t); i++) dtype_store(t->dtype, data, i, (double)(1 + i % 2));
   tsr_status st = tsr_buffer_write(b, 0, data, t->bytes);
   free(data);
   return st;

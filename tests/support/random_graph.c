@@ -97,7 +97,7 @@ static void logic(build *b) {
 
 static void casts(build *b) {
   static const tsr_dtype types[] = {TSR_F32, TSR_F16, TSR_BF16, TSR_F64, TSR_I32,
-                                    TSR_I8,  TSR_U8,  TSR_I16,  TSR_I64, TSR_U16, TSR_U32, TSR_U64};
+                                    TSR_I8,  TSR_U8,  TSR_I16,  TSR_I64, TSR_U16, TSR_U32, TSR_U64, TSR_I4, TSR_U4};
   enum { N = sizeof types / sizeof *types };
   tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 8000);
   tsr_value x = input(b, types[rng_range(b->r, 0, N - 1)], s);

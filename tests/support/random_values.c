@@ -7,13 +7,14 @@
 #include "tests/conformance/random_graph.h"
 
 static void store_integer(tsr_dtype t, void *data, size_t i, int64_t v) {
-  memcpy((char *)data + i * tsr_dtype_size(t), &v, tsr_dtype_size(t)); /* little-endian: the low bytes */
+  if (dtype_packed(t)) dtype_store_int(t, data, i, dtype_wrap(t, v));
+  else memcpy((char *)data + i * tsr_dtype_size(t), &v, tsr_dtype_size(t)); /* little-endian: the low bytes */
 }
 
 /* Small and large values alike: a random number of the type's bits. Corners: both ends of the range and their
  * neighbours. */
 static void integer(rng *r, tsr_dtype t, void *data, size_t i, bool positive) {
-  int bits = 8 * (int)tsr_dtype_size(t), is_signed = dtype_get(t)->is_signed;
+  int bits = dtype_bits(t), is_signed = dtype_get(t)->is_signed;
   int64_t high = (int64_t)(UINT64_MAX >> (64 - bits + is_signed)), low = is_signed ? -high - 1 : 0;
   const int64_t corners[] = {low, high, low + 1, high - 1, 0, 1, is_signed ? -1 : high};
   uint64_t x = rng_next(r) >> (64 - bits) >> rng_range(r, 0, bits - 1);

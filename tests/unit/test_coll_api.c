@@ -337,6 +337,8 @@ static void arguments_that_are_wrong_are_refused(void **state) {
   expect(tsr_team_run(t, 0, &bad), TSR_INVALID_ARGUMENT, "no such operation");
   bad = good, bad.redop = TSR_N_REDOPS;
   expect(tsr_team_run(t, 0, &bad), TSR_INVALID_ARGUMENT, "no such reduction");
+  bad = good, bad.dtype = TSR_I4;
+  expect(tsr_team_run(t, 0, &bad), TSR_INVALID_ARGUMENT, "elements of i4 and u4 share bytes");
   bad = good, bad.count = -1;
   expect(tsr_team_run(t, 0, &bad), TSR_INVALID_ARGUMENT, "negative count");
   expect(tsr_team_split(NULL, 0, 0, 0, &sub, &me), TSR_INVALID_ARGUMENT, "team");

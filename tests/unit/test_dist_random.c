@@ -9,6 +9,7 @@
 #include "core/base/dtype.h"
 #include "tests/conformance/random_graph.h"
 #include "tests/support/dist_rig.h"
+#include "tests/support/numbers.h"
 
 static const char *const meshes[] = {"a=2", "a=3", "a=4", "a=2,b=2", "b=3,a=2", "a=2,b=2,c=2", "a=5"};
 
@@ -44,22 +45,18 @@ static tsr_status reread(tsr_context *ctx, tsr_graph **g) {
   return NULL;
 }
 
-static int64_t numbers_of(const tsr_tensor_info *t) {
-  return (int64_t)(t->bytes / tsr_dtype_size(t->dtype)) * dtype_parts(t->dtype);
-}
-
 /* The graph's own generator makes its inputs small. */
 static void fill(rng *r, const tsr_graph *g, rig_data *d) {
   *d = (rig_data){0};
   for (int i = 0; i < tsr_graph_n_inputs(g); i++) {
     const tsr_tensor_info t = tsr_graph_input_info(g, i);
     d->in[i] = calloc(1, t.bytes + 16);
-    random_fill(r, dtype_part(t.dtype), d->in[i], (size_t)numbers_of(&t), true);
+    random_fill(r, dtype_part(t.dtype), d->in[i], numbers_of(&t), true);
   }
   for (int i = 0; i < tsr_graph_n_outputs(g); i++) {
     const tsr_tensor_info t = tsr_graph_output_info(g, i);
-    d->want[i] = calloc((size_t)numbers_of(&t) + 1, sizeof(double));
-    d->tol[i] = calloc((size_t)numbers_of(&t) + 1, sizeof(double));
+    d->want[i] = calloc(numbers_of(&t) + 1, sizeof(double));
+    d->tol[i] = calloc(numbers_of(&t) + 1, sizeof(double));
     d->out[i] = calloc(1, t.bytes + 16);
   }
 }

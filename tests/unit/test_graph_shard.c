@@ -86,6 +86,8 @@ static const struct { const char *args, *op, *type; int operand; const char *wan
     {"%a: tensor<2x3xcomplex<f32>>", "as_real(%a)", "2x3x2xf32", 0, "01"},
     {"%a: tensor<2x3xui64>", "as_signed(%a)", "2x3xi64", 0, "01"},
     {"%a: tensor<2x3xi16>", "as_unsigned(%a)", "2x3xui16", 0, "01"},
+    {"%a: tensor<2x4xi4>", "as_bytes(%a)", "4xui8", 0, "ww"},
+    {"%a: tensor<4xui8>", "as_packed(%a) {shape = [4, 2]}", "4x2xi4", 0, "w"},
     {"%a: tensor<3x2xf32>", "as_complex(%a)", "3xcomplex<f32>", 0, "0w"},
     {"%a: tensor<2x3x4xcomplex<f32>>", "fft(%a) {axes = [0, 2]}", "2x3x4xcomplex<f32>", 0, "w1w"},
     {"%a: tensor<2x3xf32>", "rfft(%a)", "2x2xcomplex<f32>", 0, "0w"},

@@ -34,6 +34,7 @@ static void base_functions(void **state) {
     HOLDS_TEXT(tsr_precision_help((tsr_precision)e), != 0);
     HOLDS_TEXT(tsr_dtype_name((tsr_dtype)e), != 0);
     HOLDS(tsr_dtype_size((tsr_dtype)e), <= 16);
+    HOLDS(tsr_dtype_bytes((tsr_dtype)e, 3), <= 48);
   }
   HOLDS(tsr_dtype_size((tsr_dtype)INT32_MIN), == 0);
   HOLDS(tsr_dtype_parse(NULL), == TSR_DTYPE_NONE);

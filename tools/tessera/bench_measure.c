@@ -71,7 +71,7 @@ static tsr_status wait_for_device(measure *m) {
 
 static tsr_status check(measure *m, bench_result *r) {
   tsr_tensor_info t = tsr_program_output(m->p, 0);
-  int64_t n = (int64_t)(t.bytes / tsr_dtype_size(dtype_part(t.dtype))), at[SAMPLES];
+  int64_t n = (int64_t)cli_count(&t.shape) * dtype_parts(t.dtype), at[SAMPLES];
   int samples = n < SAMPLES ? (int)n : SAMPLES;
   for (int i = 0; i < samples; i++) at[i] = samples == n ? i : (int64_t)((double)i / (samples - 1) * (double)(n - 1));
   double want[SAMPLES], tolerance[SAMPLES];

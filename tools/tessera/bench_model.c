@@ -71,7 +71,7 @@ static tsr_status make_data(model_run *r) {
     model_tensor *d = &r->data[i];
     *d = (model_tensor){r->onnx ? r->onnx->inputs.v[i].name : t.name, t.dtype, t.shape, malloc(t.bytes + 1), t.bytes};
     if (!d->data) return st_oom();
-    const size_t n = t.bytes / tsr_dtype_size(t.dtype) * (size_t)dtype_parts(t.dtype);
+    const size_t n = cli_count(&t.shape) * (size_t)dtype_parts(t.dtype);
     for (size_t k = 0; k < n; k++) {
       const double u = draw(&s);
       dtype_store(t.dtype, d->data, k, dtype_is_float(dtype_part(t.dtype)) ? 2 * u - 1 : u > 0.5);
@@ -105,7 +105,7 @@ static tsr_status compare(const model_run *r, rival *v) {
                      v->peer->name, i);
     void *got = malloc(t.bytes + 1);
     tsr_status st = got ? tsr_buffer_read(r->out[i].buffer, 0, got, t.bytes) : st_oom();
-    for (size_t k = 0; !st && k < t.bytes / tsr_dtype_size(t.dtype); k++) {
+    for (size_t k = 0; !st && k < cli_count(&t.shape); k++) {
       const double a = dtype_load(t.dtype, got, k), b = dtype_load(t.dtype, want, k);
       if (isnan(a) && isnan(b)) continue;
       most = fmax(most, isnan(a - b) ? INFINITY : fabs(a - b));

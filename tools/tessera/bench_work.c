@@ -23,8 +23,8 @@ static uint64_t next_random(uint64_t *s) {
  * wanted at once. */
 static void draw(tsr_dtype t, void *out, size_t n, uint64_t seed) {
   static _Alignas(8) unsigned char pool[65536 * 8];
-  n *= (size_t)dtype_parts(t);
-  t = dtype_part(t);
+  n = dtype_packed(t) ? tsr_dtype_bytes(t, n) : n * (size_t)dtype_parts(t);
+  t = dtype_packed(t) ? TSR_U8 : dtype_part(t);
   size_t size = tsr_dtype_size(t);
   for (size_t k = 0; k < 65536; k++) {
     uint64_t r = next_random(&seed);
@@ -49,7 +49,7 @@ static tsr_status operand(bench_work *w, const char *name, tsr_dtype t, tsr_shap
   size_t n = 1;
   for (int i = 0; i < s.rank; i++) n *= (size_t)s.dims[i];
   int i = w->n_in;
-  w->bytes[i] = n * tsr_dtype_size(t);
+  w->bytes[i] = tsr_dtype_bytes(t, n);
   w->data[i] = malloc(w->bytes[i] + 64);
   if (!w->data[i]) return NULL; /* reported by the caller through a NULL operand */
   draw(t, w->data[i], n, 88172645463325252ull + (uint64_t)i * 977 + (uint64_t)w->seed * 0x9e3779b97f4a7c15ull);

@@ -49,6 +49,8 @@ void cli_json_string(FILE *f, const char *s);
 /* "128x64" -> dims; number of dimensions, -1 if malformed. */
 int cli_parse_shape(const char *text, int64_t *dims, int cap);
 const char *cli_shape_text(const tsr_shape *s, char *buf, size_t n);
+/* Elements. */
+size_t cli_count(const tsr_shape *s);
 
 int cmd_devices(int argc, char **argv);
 int cmd_ops(int argc, char **argv);

@@ -32,10 +32,11 @@ static int save_output(run_state *r, int i, const char *path) {
   if (!x.data) rc = cli_usage("run", "no memory for output %d", i);
   else if (st) rc = cli_fail(st);
   bool narrow = t.dtype == TSR_F16 || t.dtype == TSR_BF16 || t.dtype == TSR_F8E4M3 || t.dtype == TSR_F8E5M2 ||
-                t.dtype == TSR_TF32 || t.dtype == TSR_COMPLEX32;
+                t.dtype == TSR_TF32 || t.dtype == TSR_COMPLEX32 || dtype_packed(t.dtype);
   if (!rc && narrow) {
-    const tsr_dtype to = dtype_is_complex(t.dtype) ? TSR_COMPLEX64 : TSR_F32;
-    const size_t bytes = t.bytes / tsr_dtype_size(t.dtype) * tsr_dtype_size(to);
+    const tsr_dtype byte = dtype_packed(t.dtype),
+                    to = dtype_is_complex(t.dtype) ? TSR_COMPLEX64 : byte ? byte : TSR_F32;
+    const size_t bytes = cli_count(&t.shape) * tsr_dtype_size(to);
     npy_array wide = {.dtype = to, .shape = t.shape, .bytes = bytes, .data = malloc(bytes + 1)};
     if (wide.data) npy_convert(&x, to, wide.data);
     npy_free(&x);

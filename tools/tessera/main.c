@@ -278,6 +278,12 @@ int cli_parse_shape(const char *text, int64_t *dims, int cap) {
   return n;
 }
 
+size_t cli_count(const tsr_shape *s) {
+  size_t n = 1;
+  for (int i = 0; i < s->rank; i++) n *= (size_t)s->dims[i];
+  return n;
+}
+
 const char *cli_shape_text(const tsr_shape *s, char *buf, size_t n) {
   size_t at = 0;
   buf[0] = 0;

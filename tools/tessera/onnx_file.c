@@ -13,7 +13,7 @@ enum { MOST_BYTES = 1 << 20 }; /* of an input that a program may depend on */
 static void *elements_of(const onnx_value *v, tsr_dtype t, onnx_file_input input, void *user) {
   npy_array x;
   if (!input || !t || !input(user, v->name, &x)) return NULL;
-  const size_t n = x.bytes / tsr_dtype_size(x.dtype), bytes = n * tsr_dtype_size(t);
+  const size_t n = x.bytes / tsr_dtype_size(x.dtype), bytes = tsr_dtype_bytes(t, n);
   void *data = bytes <= MOST_BYTES && !dtype_is_complex(x.dtype) ? malloc(bytes + 1) : NULL;
   if (data) npy_convert(&x, t, data);
   npy_free(&x);

@@ -123,7 +123,7 @@ static int load_input(operands *o, int i, const input_source *from, int *used) {
     return cli_usage(o->command, "%s:%d:%d: no memory for input %s: %zu bytes", o->file, t.line, t.column, t.name,
                      t.bytes);
   if (path) rc = read_file(o, path, &t, data);
-  else fill_random(t.dtype, data, t.bytes / tsr_dtype_size(t.dtype), o->seed * 1000003 + (uint64_t)i);
+  else fill_random(t.dtype, data, cli_count(&t.shape), o->seed * 1000003 + (uint64_t)i);
   tsr_status st = rc ? NULL : tsr_buffer_write(o->in[i].buffer, 0, data, t.bytes);
   free(data);
   return st ? cli_fail(st) : rc;

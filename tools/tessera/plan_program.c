@@ -55,7 +55,7 @@ static double cut_stages(planned *p, double *forward) {
                                                          : dist_op_us(&p->links, o, &f);
     forward[s] += us;
     at += us;
-    bytes = (double)ir_type_count(o->results[0]->type) * (double)tsr_dtype_size(o->results[0]->type->dtype);
+    bytes = (double)ir_type_bytes(o->results[0]->type);
     if (each > 0 && (int64_t)(at / each) != s && bytes > most) most = bytes;
   }
   return most;

@@ -59,7 +59,7 @@ static int make_mesh(running *x) {
 }
 
 static size_t numbers_of(const tsr_tensor_info *t) {
-  return t->bytes / tsr_dtype_size(t->dtype) * (size_t)dtype_parts(t->dtype);
+  return cli_count(&t->shape) * (size_t)dtype_parts(t->dtype);
 }
 
 static bool make_data(running *x) {

@@ -20,11 +20,11 @@ class View:
 
     @property
     def nbytes(self):
-        return count(self.shape) * dtypes.size(self.dtype)
+        return dtypes.nbytes(self.dtype, count(self.shape))
 
     def dense(self):
         """The same, row-major and aligned: a copy where it isn't."""
-        if self.strides is None and not (self.address or 0) % dtypes.size(self.dtype):
+        if self.strides is None and not (self.address or 0) % (dtypes.size(self.dtype) or 1):
             return self
         memory = (ctypes.c_char * max(self.nbytes, 1))()
         base = ctypes.addressof(memory)
@@ -161,7 +161,8 @@ def of_list(x, dtype=None) -> View:
         raise errors.argument(f"{kind.__name__} in a list of numbers", "tensor")
     name = ("complex64" if complex in kinds else "f32" if float in kinds or not kinds else
             "i64" if int in kinds else "bool")
-    if dtype in dtypes.INTEGERS and name == "i64" or dtype in ("f64",) and name in ("i64", "f32", "bool"):
+    whole = dtype in dtypes.INTEGERS and dtype not in dtypes.PACKED
+    if whole and name == "i64" or dtype in ("f64",) and name in ("i64", "f32", "bool"):
         name = dtype
     if name == "complex64":
         values = [part for v in values for part in (complex(v).real, complex(v).imag)]

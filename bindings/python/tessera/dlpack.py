@@ -64,6 +64,9 @@ def give(view, versioned, read_only, copied):
         step *= view.shape[i]
     managed = kind(deleter=_delete)
     row = dtypes.ROWS[view.dtype]
+    if view.dtype in dtypes.PACKED:
+        raise errors.argument(f"{view.dtype}, whose elements share bytes", "__dlpack__",
+                              f'x.astype("{dtypes.PACKED[view.dtype]}"), or op.as_bytes(x)')
     managed.tensor = _DLTensor(data=view.address, device_type=CPU, ndim=rank, code=row[3], bits=row[4], lanes=1,
                                shape=shape, strides=strides)
     if versioned:

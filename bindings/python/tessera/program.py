@@ -93,7 +93,7 @@ class Program(DeviceHandle):
         super().__init__(handle, device)
         self.inputs = [Info(capi.tsr_program_input(handle, i)) for i in range(capi.tsr_program_n_inputs(handle))]
         self.outputs = [Info(capi.tsr_program_output(handle, i)) for i in range(capi.tsr_program_n_outputs(handle))]
-        self.output_bytes = [arrays.count(o.shape) * dtypes.size(o.dtype) for o in self.outputs]
+        self.output_bytes = [dtypes.nbytes(o.dtype, arrays.count(o.shape)) for o in self.outputs]
 
     @classmethod
     def compile(cls, device, graph_handle, key):

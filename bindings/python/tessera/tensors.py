@@ -35,7 +35,7 @@ class Tensor(Operators):
     # ---- what it is ------------------------------------------------------------------------------------------------
 
     ndim = property(lambda self: len(self.shape))
-    nbytes = property(lambda self: arrays.count(self.shape) * dtypes.size(self.dtype))
+    nbytes = property(lambda self: dtypes.nbytes(self.dtype, arrays.count(self.shape)))
 
     @property
     def size(self):
@@ -91,7 +91,11 @@ class Tensor(Operators):
         return made.copy() if copy else made
 
     def _ml_array(self, numpy, dtype):
-        """bf16 and fp8 have no type of NumPy's own: that of the package ml_dtypes, where it is installed."""
+        """bf16 and fp8 have no type of NumPy's own: that of the package ml_dtypes, where it is installed. Nor have i4 and
+        u4, whose elements are those of i8 and u8."""
+        if self.dtype in dtypes.PACKED:
+            made = self.astype(dtypes.PACKED[self.dtype]).numpy()
+            return made if dtype is None else made.astype(dtype)
         names = {name: ml for ml, name in dtypes.ML_DTYPES.items()}
         try:
             import ml_dtypes
@@ -111,6 +115,8 @@ class Tensor(Operators):
     def bits(self):
         """The elements' bits as unsigned numbers, a list: of types that Python has no numbers of."""
         data = bytes(self._flat())
+        if self.dtype in dtypes.PACKED:
+            return [data[i // 2] >> 4 * (i % 2) & 15 for i in range(self.size)]
         step = dtypes.size(self.dtype)
         return [int.from_bytes(data[i:i + step], "little") for i in range(0, len(data), step)]
 
@@ -142,6 +148,8 @@ class Tensor(Operators):
             from . import op
             real, imag = op.real(self).tolist(), op.imag(self).tolist()
             return _zip_complex(real, imag)
+        if self.dtype in dtypes.PACKED:
+            return self.astype(dtypes.PACKED[self.dtype]).tolist()
         if dtypes.ROWS[self.dtype][5] in (None, "e"):
             return self.astype("f32").tolist()
         if not self.size:

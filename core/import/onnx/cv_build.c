@@ -56,7 +56,7 @@ static ir_value *constant(cv *c, const ir_type *t, ir_attr *a) {
 ir_value *cv_constant(cv *c, tsr_dtype t, int rank, const int64_t *dims, const void *data) {
   const ir_type *type = c->failed ? NULL : ir_type_tensor(c->b.m, t, rank, dims);
   if (!type || ir_type_count(type) < 0) return c->failed ? NULL : cv_refuse(c, "a constant that is too large");
-  return constant(c, type, ir_attr_dense(c->b.m, type, data, (size_t)ir_type_count(type) * tsr_dtype_size(t), false));
+  return constant(c, type, ir_attr_dense(c->b.m, type, data, (size_t)ir_type_bytes(type), false));
 }
 
 ir_value *cv_tensor(cv *c, const onnx_tensor *t) {
@@ -82,7 +82,7 @@ ir_value *cv_fill(cv *c, tsr_dtype t, int rank, const int64_t *dims, double v) {
   uint64_t bits[2] = {0};
   if (n < 0) return c->failed ? NULL : cv_refuse(c, "a constant that is too large");
   dtype_store(t, bits, 0, v);
-  return constant(c, type, ir_attr_dense(c->b.m, type, bits, n ? tsr_dtype_size(t) : 0, n > 1));
+  return constant(c, type, ir_attr_dense(c->b.m, type, bits, n ? tsr_dtype_bytes(t, 1) : 0, n > 1));
 }
 
 ir_value *cv_number(cv *c, tsr_dtype t, double v) { return cv_fill(c, t, 0, (int64_t[]){0}, v); }

@@ -26,7 +26,7 @@ static const void *known_input(const slice *s, const ir_value *v) {
   if (!s->inputs || !o->elements || v->owner != s->c->block) return NULL;
   const int64_t n = ir_type_count(v->type);
   if (n < 0 || v->index >= (int)s->c->m->inputs.n) return NULL;
-  const size_t bytes = (size_t)n * tsr_dtype_size(v->type->dtype);
+  const size_t bytes = (size_t)ir_type_bytes(v->type);
   return o->elements(o->user, s->c->m->inputs.v[v->index].name, v->type->dtype, bytes);
 }
 
@@ -93,7 +93,7 @@ static void clear_marks(slice *s) {
 
 static void *evaluate(slice *s, ir_value *v) {
   ir_module *m = NULL;
-  const size_t size = (size_t)ir_type_count(v->type) * tsr_dtype_size(v->type->dtype);
+  const size_t size = (size_t)ir_type_bytes(v->type);
   void *out = arena_alloc(&s->c->a, size + 8);
   const void **inputs = arena_array(&s->c->a, const void *, s->n_args + 1);
   tsr_status st = out && inputs ? ir_module_create(NULL, &m) : st_oom();

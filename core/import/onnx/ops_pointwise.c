@@ -195,11 +195,11 @@ static ir_value *to_fp8(cv *c, ir_value *x, tsr_dtype t) {
 static ir_value *cast_to(cv *c, ir_value *x, tsr_dtype t, const char *type) {
   if (!x) return NULL;
   const tsr_dtype from = x->type->dtype;
-  const int narrow = onnx_narrow_bits(type), bits = narrow ? narrow : dtype_get(t)->size * 8;
+  const int narrow = onnx_narrow_bits(type), bits = narrow ? narrow : dtype_bits(t);
   const bool whole = !dtype_is_float(from) && from != TSR_BOOL;
   if (narrow) return low_bits(c, x, t, bits);
   if (!dtype_is_float(t) && t != TSR_BOOL && whole && !dtype_holds(t, from) && bits < 64 &&
-      dtype_get(from)->size * 8 >= bits)
+      (dtype_packed(from) ? 8 : dtype_bits(from)) >= bits)
     return low_bits(c, x, t, bits);
   return t == TSR_F8E5M2 || t == TSR_F8E4M3 ? to_fp8(c, x, t) : cv_cast(c, x, t);
 }

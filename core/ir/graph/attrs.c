@@ -140,14 +140,22 @@ double graph_constant_at(const ir_op *op, int64_t i) {
   return dtype_load(a->u.dense.type->dtype, a->u.dense.data, a->u.dense.splat ? (size_t)i % parts : (size_t)i);
 }
 
+/* Is element i of a, which has all of them, the first one again? */
+static bool same_element(const ir_attr *a, int64_t i) {
+  const tsr_dtype t = a->u.dense.type->dtype;
+  const char *data = a->u.dense.data;
+  const size_t size = tsr_dtype_size(t);
+  if (dtype_packed(t)) return dtype_load(t, data, (size_t)i) == dtype_load(t, data, 0);
+  return !memcmp(data, data + (size_t)i * size, size);
+}
+
 bool graph_splat(const ir_op *op, double *value) {
   if (!graph_is(op, G_CONSTANT)) return false;
   const ir_attr *a = ir_get_attr(op, "value");
   int64_t n = ir_type_count(a->u.dense.type);
-  size_t size = tsr_dtype_size(a->u.dense.type->dtype);
   if (n < 1 || dtype_is_complex(a->u.dense.type->dtype)) return false;
   for (int64_t i = 1; i < n && !a->u.dense.splat; i++)
-    if (memcmp(a->u.dense.data, (const char *)a->u.dense.data + (size_t)i * size, size)) return false;
+    if (!same_element(a, i)) return false;
   *value = graph_constant_at(op, 0);
   const tsr_dtype t = a->u.dense.type->dtype;
   if (!dtype_is_long(t)) return true;

@@ -45,7 +45,7 @@ ir_value *graph_fill(ir_builder *b, const ir_type *type, double value) {
   if (b->failed) return NULL;
   dtype_store(type->dtype, bits, 0, value);
   int64_t n = ir_type_count(type);
-  size_t size = tsr_dtype_size(type->dtype);
+  size_t size = tsr_dtype_bytes(type->dtype, 1);
   assert(n >= 0);
   ir_op *op = start(b, G_CONSTANT, 0, NULL);
   attr(b, op, "value", ir_attr_dense(b->m, type, bits, n ? size : 0, n != 1 && n != 0));

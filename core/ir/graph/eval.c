@@ -225,6 +225,7 @@ tsr_status graph_eval(ir_op *func, const void *const *inputs, void *const *outpu
   for (int o = 0; o < ret->n_operands; o++) {
     ir_value *v = ret->operands[o];
     int64_t n = graph_numbers(v->type);
+    if (dtype_packed(v->type->dtype) && n) memset(outputs[o], 0, (size_t)ir_type_bytes(v->type));
     for (int64_t i = 0; i < n; i++) {
       graph_num x = graph_read(e, v, i);
       if (dtype_is_long(v->type->dtype)) ((int64_t *)outputs[o])[i] = x.i;

@@ -155,6 +155,8 @@ typedef enum graph_code {
   G_BLOCK_MATMUL,
   G_AS_SIGNED,
   G_AS_UNSIGNED,
+  G_AS_BYTES,
+  G_AS_PACKED,
   G_N_CODES
 } graph_code;
 
@@ -211,8 +213,8 @@ typedef void (*graph_start_fn)(const ir_op *op, int operand, int64_t *at);
 /* Which elements of its operand a move has. */
 typedef enum graph_moves {
   MOVES_NOTHING, /* the op is no move */
-  MOVES_PAIRS,   /* complex numbers as pairs of real ones, unsigned integers as signed ones, or back: the same memory,
-                  * of another element type */
+  MOVES_PAIRS,   /* complex numbers as pairs of real ones, unsigned integers as signed ones, packed ones as bytes, or
+                  * back: the same memory, of another element type */
   MOVES_ALIAS,   /* each once in the same row-major order: the same memory under another shape */
   MOVES_ORDER,   /* each once, in another order */
   MOVES_REPEATS, /* some several times, all in order */
@@ -234,6 +236,14 @@ typedef enum graph_addressing {
 typedef ir_value *(*graph_pairs_fn)(ir_builder *b, ir_op *op, ir_value *const *x);
 /* u16, u32 and u64: the same on signed words of as many bits. See ir/graph/ops/words.c. */
 typedef graph_pairs_fn graph_words_fn;
+/* i4 and u4: the same of every op that has such words, on elements in i8 and u8. See ir/graph/packed.c. */
+ir_value *graph_packed_op(ir_builder *b, ir_op *op, ir_value *const *x);
+/* v's elements as i8 or u8, read where v is in memory; its data field is v's bytes where it is a reshape of pairs along
+ * a last axis of 2, which stands beside v's others. */
+ir_value *graph_unpack(ir_builder *b, ir_value *v);
+/* x, of i8 or u8, two to a byte: as type t, or as the bytes u8[(n + 1) / 2]. */
+ir_value *graph_pack(ir_builder *b, ir_value *x, const ir_type *t);
+ir_value *graph_pack_bytes(ir_builder *b, ir_value *x);
 
 /* The part of a row that only Graph IR has: ir_opdef.ext.
  *
@@ -264,7 +274,7 @@ typedef struct graph_row {
   graph_expand_fn expand_windows; /* the same where products read windows over an image in place; NULL: as expand */
   bool (*may_expand)(const ir_op *op); /* of composite ops that can't always be written out; NULL: they can */
   graph_pairs_fn pairs; /* NULL: takes no complex numbers */
-  graph_words_fn words; /* NULL: takes no u16, u32 and u64, but where it is composite */
+  graph_words_fn words; /* NULL: takes no u16, u32, u64, i4 and u4, but where it is composite */
   graph_work_fn work;   /* of routines, whose leading dimensions are a batch */
   graph_host_fn host;   /* of routines that are composite too; NULL: never */
   /* Of a transform of pairs. Before op: what gives its result by transforms of at most `most` points each; 0: without

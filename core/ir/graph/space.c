@@ -59,9 +59,8 @@ static void add_reduced(const ir_op *op, const char *index, graph_space *s) {
 }
 
 static bool add_bytes(const ir_type *t, graph_space *s) {
-  int64_t n = ir_type_count(t);
-  s->bytes += (double)n * (double)tsr_dtype_size(t->dtype);
-  return n != IR_DYNAMIC;
+  s->bytes += (double)ir_type_count(t) * dtype_bits(t->dtype) / 8;
+  return ir_type_count(t) != IR_DYNAMIC;
 }
 
 /* A composite op has the operations of what it stands for. */
@@ -83,7 +82,7 @@ static bool add_flops(const ir_op *op, graph_space *s) {
 static double unread(const ir_op *op) {
   const ir_type *table = op->operands[0]->type;
   const double more = (double)ir_type_count(table) - (double)ir_type_count(op->results[0]->type);
-  return more > 0 ? more * (double)tsr_dtype_size(table->dtype) : 0;
+  return more > 0 ? more * dtype_bits(table->dtype) / 8 : 0;
 }
 
 /* 5 n log2(n) for n points, as the field counts transforms, whatever computes them; half of them for real numbers. */

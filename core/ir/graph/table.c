@@ -20,7 +20,7 @@ const ir_rows *graph_ops(size_t group) {
                                               &graph_compose_spectral_conv_ops, &graph_recurrent_ops,
                                               &graph_patches_ops, &graph_conv_ops, &graph_compose_cache_ops,
                                               &graph_control_ops, &graph_collective_ops, &graph_blocks_ops,
-                                              &graph_words_ops};
+                                              &graph_words_ops, &graph_packed_ops};
   return group < sizeof groups / sizeof *groups ? groups[group] : NULL;
 }
 

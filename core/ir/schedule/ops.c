@@ -54,17 +54,22 @@ static const ir_type *implied_tile(ir_op *op, int i) {
   return ir_type_tensor(op->module, TSR_F32, 2, unknown);
 }
 
-/* Kernels compute on parts: a program gives them those (tessera.graph.as_real). */
-static tsr_status verify_no_complex(const ir_op *op) {
+/* Kernels compute on parts and on bytes: a program gives them those (tessera.graph.as_real, as_bytes). What hands its
+ * operands to functions has these' types. */
+static tsr_status verify_elements(const ir_op *op) {
   const ir_block *r = op->regions[0];
   static const char remedy[] = "as_real before the kernel gives it pairs";
   for (int i = 0; i < r->n_args; i++)
     if (r->args[i]->type && dtype_is_complex(r->args[i]->type->dtype))
       return ir_error(op, remedy, "block argument %d has complex elements", i);
+    else if (r->args[i]->type && dtype_packed(r->args[i]->type->dtype) && !graph_is_kind(r->first, GRAPH_CONTROL))
+      return ir_error(op, "as_bytes before the kernel gives it bytes", "block argument %d has packed elements", i);
   for (const ir_op *o = r->first; o; o = o->next)
     for (int i = 0; i < o->n_results; i++)
       if (o->results[i]->type && dtype_is_complex(o->results[i]->type->dtype))
         return ir_error(o, remedy, "gives complex elements inside a kernel");
+      else if (o->results[i]->type && dtype_packed(o->results[i]->type->dtype) && !graph_is_kind(o, GRAPH_CONTROL))
+        return ir_error(o, "as_packed behind the kernel", "gives packed elements inside a kernel");
   return NULL;
 }
 
@@ -87,7 +92,7 @@ static tsr_status verify_kernel(const ir_op *op) {
     return ir_error(op, KERNEL_FAMILY_NAMES, "unknown family \"%s\"",
                     ir_get_str(op, "family", ""));
   TSR_TRY(ir_check_policy(op));
-  TSR_TRY(verify_no_complex(op));
+  TSR_TRY(verify_elements(op));
   if (r->n_args != op->n_operands)
     return ir_error(op, NULL, "%d operands for %d block arguments", op->n_operands, r->n_args);
   for (int i = 0; i < r->n_args; i++)

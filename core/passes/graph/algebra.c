@@ -240,7 +240,7 @@ ir_value *rule_constant_fold(rewrite *r) {
     r->why = "the constants are too large";
     return NULL;
   }
-  size_t bytes = (size_t)n * tsr_dtype_size(t->dtype);
+  size_t bytes = (size_t)ir_type_bytes(t);
   void *out = al_alloc(&r->b.m->arena.al, bytes + 1, 16);
   tsr_status st = out ? evaluate(op, out) : st_oom();
   bool oom = tsr_status_code(st) == TSR_OUT_OF_MEMORY;

@@ -20,6 +20,8 @@ static const char *by_other_ops(const pass_options *o, const ir_op *op) {
   if (!pass_enabled(o, "fusion", name_of(op))) return "switched off";
   for (int i = 0; i < op->n_operands; i++)
     if (dtype_word(op->operands[i]->type->dtype)) return "words of unsigned integers are ordered by other ops";
+  for (int i = 0; i < op->n_operands; i++)
+    if (dtype_packed(op->operands[i]->type->dtype)) return "packed elements are ordered by other ops";
   if (o && o->routines) return NULL;
   const graph_host host = graph_ext(op)->host ? graph_ext(op)->host(op) : HOST_NEVER;
   if (host == HOST_NEVER) return "the device computes it by other ops";

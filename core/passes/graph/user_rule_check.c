@@ -49,7 +49,7 @@ static double draw_integer(tsr_dtype t, draw d, uint64_t *state) {
 
 static const void *draw_input(arena *a, const ir_type *t, draw d, uint64_t *state) {
   const int64_t n = graph_numbers(t);
-  void *p = arena_alloc(a, (size_t)ir_type_count(t) * tsr_dtype_size(t->dtype) + 16);
+  void *p = arena_alloc(a, (size_t)ir_type_bytes(t) + 16);
   const tsr_dtype part = dtype_part(t->dtype);
   for (int64_t i = 0; p && i < n; i++)
     dtype_store(t->dtype, p, (size_t)i, dtype_is_float(part) ? draw_float(d, state) : draw_integer(part, d, state));

@@ -230,11 +230,12 @@ static ir_attr *retyped(const user_rule *r, ir_module *m, const ir_named_attr *a
   ir_type like = *x->u.dense.type;
   like.dtype = t;
   const ir_type *type = ir_type_get(m, &like);
-  const size_t size = tsr_dtype_size(t), count = x->u.dense.bytes / tsr_dtype_size(r->written);
-  void *data = arena_alloc(&m->arena, (count + 1) * size);
+  const size_t count = x->u.dense.splat ? 1 : (size_t)ir_type_count(&like), bytes = tsr_dtype_bytes(t, count);
+  void *data = arena_alloc(&m->arena, bytes + 16);
   if (!type || !data) return NULL;
+  memset(data, 0, bytes); /* elements of packed types share bytes */
   for (size_t i = 0; i < count; i++) dtype_store(t, data, i, dtype_load(r->written, x->u.dense.data, i));
-  return ir_attr_dense(m, type, data, count * size, x->u.dense.splat);
+  return ir_attr_dense(m, type, data, bytes, x->u.dense.splat);
 }
 
 static tsr_status build_op(const user_rule *r, const ir_op *p, ir_builder *b, ir_value **map, tsr_dtype t) {

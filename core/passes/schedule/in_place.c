@@ -77,7 +77,7 @@ static tsr_status mark(program *p, ir_op *kernel, int at) {
   if (m->kind == MEM_INPUT)
     trace_add(trace, "schedule", "in_place", scatter, true,
               "written into its operand; where the caller doesn't bind that input and the output to one memory, "
-              "each run first copies %lld bytes", (long long)(ir_type_count(t) * (int64_t)tsr_dtype_size(t->dtype)));
+              "each run first copies %lld bytes", (long long)ir_type_bytes(t));
   else trace_add(trace, "schedule", "in_place", scatter, true, "written into its operand");
   return ir_set_attr(kernel, "in_place", ir_attr_int(kernel->module, operand)) ? NULL : st_oom();
 }

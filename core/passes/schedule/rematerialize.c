@@ -56,7 +56,7 @@ static ir_value *root_of(ir_value *v) {
 }
 
 static int64_t value_bytes(const ir_type *t) {
-  return round_up(ir_type_count(t) * (int64_t)tsr_dtype_size(t->dtype), 256);
+  return round_up(ir_type_bytes(t), 256);
 }
 
 /* ---- the program as nodes -------------------------------------------------------------------------------------- */

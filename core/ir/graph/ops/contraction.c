@@ -10,7 +10,7 @@ static tsr_status contraction_dtype(ir_op *op, tsr_dtype a, tsr_dtype b, tsr_dty
   TSR_TRY(shape_dtype_attr(op, "out_dtype", out));
   if (a == TSR_BOOL || b == TSR_BOOL || fa != fb)
     return ir_error(op, graph_no_cast, "can't multiply %s by %s", tsr_dtype_name(a), tsr_dtype_name(b));
-  bool small = tsr_dtype_size(a) == 1 && tsr_dtype_size(b) == 1;
+  bool small = tsr_dtype_size(a) <= 1 && tsr_dtype_size(b) <= 1; /* packed types have none */
   if (!fa && a != b && !small)
     return ir_error(op, graph_no_cast, "can't multiply %s by %s", tsr_dtype_name(a), tsr_dtype_name(b));
   if (dtype_word(a) || dtype_word(*out)) { /* as products of words */
@@ -19,6 +19,7 @@ static tsr_status contraction_dtype(ir_op *op, tsr_dtype a, tsr_dtype b, tsr_dty
                : ir_error(op, "cast the operands or the result", "%s products have no other type",
                           tsr_dtype_name(dtype_word(a) ? a : *out));
   }
+  if (dtype_packed(*out)) return ir_error(op, "cast the result", "products give no %s", tsr_dtype_name(*out));
   if (*out) {
     if (dtype_is_float(*out) == fa) return NULL;
     return ir_error(op, "cast the result", "out_dtype %s for %s inputs", tsr_dtype_name(*out), tsr_dtype_name(a));

@@ -16,6 +16,8 @@ static int64_t most_of(tsr_dtype t) {
   case TSR_U16: return UINT16_MAX;
   case TSR_U32: return UINT32_MAX;
   case TSR_U64: return INT64_MAX;
+  case TSR_I4: return 7;
+  case TSR_U4: return 15;
   default: return 0;
   }
 }

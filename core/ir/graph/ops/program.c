@@ -63,6 +63,8 @@ static tsr_status verify_custom(const ir_op *op) {
       return ir_error(op, "as_real gives it the parts", "does not take %s", tsr_dtype_name(t->dtype));
     if (dtype_word(t->dtype))
       return ir_error(op, "as_signed gives it the words", "does not take %s", tsr_dtype_name(t->dtype));
+    if (dtype_packed(t->dtype))
+      return ir_error(op, "as_bytes gives it the bytes", "does not take %s", tsr_dtype_name(t->dtype));
   }
   return NULL;
 }

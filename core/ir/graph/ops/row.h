@@ -19,7 +19,7 @@ extern const ir_rows graph_program_ops, graph_contraction_ops, graph_pointwise_o
     graph_compose_spectral_ops, graph_recurrent_ops, graph_patches_ops, graph_conv_ops, graph_compose_cache_ops,
     graph_compose_grid_ops, graph_compose_spectral_conv_ops, graph_control_ops,
     graph_collective_ops,
-    graph_blocks_ops, graph_words_ops;
+    graph_blocks_ops, graph_words_ops, graph_packed_ops;
 
 #define A_END {NULL, IR_A_UNIT, false, NULL, NULL}
 #define ATTRS(...) (const ir_attr_def[]){__VA_ARGS__, A_END}
@@ -29,7 +29,7 @@ extern const ir_rows graph_program_ops, graph_contraction_ops, graph_pointwise_o
 #define NAME(CODE, s) .name = "tessera.graph." s, .level = IR_GRAPH, .code = G_##CODE
 
 #define FLOATS "f64, f32, f16, bf16, fp8"
-#define INTEGERS "i64, i32, i16, i8, u64, u32, u16, u8"
+#define INTEGERS "i64, i32, i16, i8, i4, u64, u32, u16, u8, u4"
 #define NUMBERS FLOATS ", " INTEGERS
 #define ANY NUMBERS ", bool"
 #define AND_COMPLEX ", complex"

@@ -44,6 +44,9 @@ tsr_status shape_tensors(ir_op *op) {
              !graph_is_kind(op, GRAPH_CONTROL))
       return ir_error(op, "as_signed gives it the words", "does not take %s",
                       tsr_dtype_name(op->operands[i]->type->dtype));
+    else if (dtype_packed(op->operands[i]->type->dtype) && !graph_ext(op)->words && !graph_ext(op)->expand &&
+             !graph_is_kind(op, GRAPH_CONTROL))
+      return ir_error(op, "cast it to i8 or u8", "does not take %s", tsr_dtype_name(op->operands[i]->type->dtype));
   return NULL;
 }
 
