@@ -8,7 +8,8 @@ static const cv_row *const of_onnx[] = {
     onnx_rows_slice,     onnx_rows_index,    onnx_rows_product, onnx_rows_conv,      onnx_rows_pool,
     onnx_rows_norm,      onnx_rows_quantize, onnx_rows_image,   onnx_rows_recurrent, onnx_rows_attention,
     onnx_rows_loss,      onnx_rows_control,  onnx_rows_order,   onnx_rows_signal,    NULL};
-static const cv_row *const of_microsoft[] = {onnx_rows_contrib, NULL}, *const of_preview[] = {onnx_rows_train, NULL};
+static const cv_row *const of_microsoft[] = {onnx_rows_contrib, onnx_rows_recurrent_contrib, NULL};
+static const cv_row *const of_preview[] = {onnx_rows_train, NULL};
 
 static const struct {
   const char *name;
