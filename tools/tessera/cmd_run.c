@@ -143,11 +143,12 @@ int cmd_run(int argc, char **argv) {
                             {.name = "--output", .each = named_files_add, .user = &outputs},
                             {.name = "--tune", .text = &tune},
                             {.name = "--shape", .each = shape_list_add, .user = &shapes},
+                            {.name = "--bounded", .flag = &shapes.bounded},
                             {.name = "--mesh", .text = &mesh.mesh},
                             {.name = "--transport", .text = &mesh.transport},
                             {.name = "--search", .flag = &mesh.search},
                             {.name = "--explain", .flag = &mesh.explain}};
-  if (!cli_options("run", &argc, argv, options, 13)) return EXIT_USAGE;
+  if (!cli_options("run", &argc, argv, options, 14)) return EXIT_USAGE;
   if (argc != 2) return cli_usage("run", "needs one FILE: IR text or an ONNX model");
   if (tune && strcmp(tune, "off") && strcmp(tune, "cached") && strcmp(tune, "full"))
     return cli_usage("run", "--tune is off, cached or full");

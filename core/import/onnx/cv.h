@@ -69,6 +69,9 @@ int cv_ints(cv *c, const char *name, int64_t *out, int cap);
 /* An axis counted from the front; refused outside of rank. */
 int cv_axis(cv *c, int64_t axis, int rank);
 
+/* Why a node is refused whose result has as many elements as the inputs make of it. */
+#define CV_HOW_MANY "how many there are depends on what the inputs hold"
+
 /* ---- what is known ----------------------------------------------------------------------------------------------- */
 
 /* The value as a constant: computed from constants and, if inputs, from what the caller knows of inputs. NULL without a

@@ -134,3 +134,5 @@ const cv_row onnx_rows_quantize[] = {{"QuantizeLinear", 10, op_quantize},
                                      {"DynamicQuantizeLinear", 11, op_dynamic},
                                      {"QLinearMatMul", 10, op_qlinear_matmul},
                                      {NULL, 0, NULL}};
+const cv_row onnx_rows_quantize_contrib[] = {
+    {"QuantizeLinear", 1, op_quantize}, {"DequantizeLinear", 1, op_dequantize}, {NULL, 0, NULL}};
