@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/import/weights.h"
+#include "core/import/packed_weights.h"
 #include "core/ir/attrs.h"
 #include "core/ir/graph/ops.h"
 #include "core/runtime/internal.h"
@@ -94,6 +94,21 @@ static tsr_status copied(tsr_graph *g, const tsr_weights *w, const weights_tenso
   return st;
 }
 
+/* GPTQ's and AWQ's matrices, as rows of blocks. */
+static tsr_status packed(tsr_graph *g, const tsr_weights *w, const char *name, tsr_value *out) {
+  packed_weights p;
+  arena a;
+  arena_init(&a, &g->ctx->al);
+  tsr_status st = packed_weights_read(w->file, name, &a, &p);
+  if (!st) {
+    const tsr_shape s = {2, {p.rows, p.columns / p.format->elements * p.format->bytes}};
+    st = tsr_graph_constant(g, TSR_U8, s, p.blocks, out);
+    if (!st) st = tsr_graph_op(g, "dequantize", out, 1, &(tsr_attr)TSR_STRING("format", p.format->name), 1, out);
+  }
+  arena_clear(&a);
+  return st;
+}
+
 tsr_status tsr_graph_weight(tsr_graph *g, const tsr_weights *w, const char *name, tsr_value *out) {
   RT_OUT("graph_weight", out);
   RT_NEED("graph_weight", "g", g);
@@ -101,6 +116,7 @@ tsr_status tsr_graph_weight(tsr_graph *g, const tsr_weights *w, const char *name
   RT_NEED("graph_weight", "name", name);
   if (g->closed) return RT_BAD(g->ctx, "graph_weight", NULL, "the graph is complete and can't be extended");
   const weights_tensor *t = weights_find(w->file, name);
+  if (!t && packed_weights_has(w->file, name)) return packed(g, w, name, out);
   if (!t)
     return st_make(&g->ctx->al, TSR_NOT_FOUND, RT_WHERE("graph_weight", NULL), "%s: no tensor \"%s\"", w->file->file,
                    name);

@@ -27,7 +27,9 @@ TSR_API TSR_MUST_USE tsr_status tsr_weights_read(const tsr_weights *w, int i, vo
 /* The tensor of that name as a constant of a graph of the same context. Its elements stay in the file where they are
  * there as they are, else (compressed, in the other byte order) they are copied; of quantised blocks the value is
  * `dequantize` of the blocks, which products read as they lie. w may be closed before the graph goes. TSR_NOT_FOUND:
- * no tensor of that name; TSR_UNSUPPORTED: no reader for its type. */
+ * no tensor of that name; TSR_UNSUPPORTED: no reader for its type. Of a name X.weight that the file has as X.qweight,
+ * X.qzeros and X.scales, as GPTQ and AWQ lay out matrices of few bits, the value is X.weight all the same: blocks of
+ * q4_0, or of q8_0, that hold exactly what the file means (docs/weights.md). */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_weight(tsr_graph *g, const tsr_weights *w, const char *name, tsr_value *out);
 
 #ifdef __cplusplus
