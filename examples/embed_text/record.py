@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Records tokens and vectors of sentences for examples/embed_text/test.sh: the tokens as the package `tokenizers` has
-them, of the vector some elements as computed here in f64. A line: tokens, elements 0, 32, .. of the vector, the sentence.
+them, of the vector some elements as computed here in f64. A line: tokens, elements 0, 32, .. of the vector, the
+sentence.
 usage: record.py FOLDER >examples/embed_text/recorded.txt
 FOLDER has model.safetensors and tokenizer.json of all-MiniLM-L6-v2 (docs/weights.md)."""
 import json

@@ -34,8 +34,8 @@ def case(name, nodes, inputs, outputs, initializers=(), opset=17):
     ins = [value(k, TYPES[v.dtype], v.shape) for k, v in inputs.items()]
     outs = [o if not isinstance(o, str) else value(o) for o in outputs]
     g = graph(nodes, name, ins, outs, list(initializers))
-    model = helper.make_model(g, opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)],
-                              producer_name="make_cases.py")
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(g, opset_imports=opsets, producer_name="make_cases.py")
     model.ir_version = 8
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
@@ -55,7 +55,8 @@ def body(nodes, carried, more=(), initializers=()):
     """Of a Loop that goes on as it was told: (i, ci, carried..) to (co, carried.., more..)."""
     return graph([*nodes, node("Identity", ["ci"], ["co"])], "body",
                  [value("i", T.INT64, []), value("ci", T.BOOL, []), *(value(a) for a, _ in carried)],
-                 [value("co", T.BOOL, []), *(value(b) for _, b in carried), *(value(m) for m in more)], list(initializers))
+                 [value("co", T.BOOL, []), *(value(b) for _, b in carried), *(value(m) for m in more)],
+                 list(initializers))
 
 
 x, w = floats(3, 4), floats(4, 4)
@@ -75,16 +76,16 @@ inner = graph([node("MatMul", ["p", "w"], ["q0"]), node("Add", ["q0", "b"], ["q1
               [value("j", T.INT64, []), value("cj", T.BOOL, []), value("p")], [value("cjo", T.BOOL, []), value("q")])
 nested = body([node("Mul", ["a", "k"], ["b"]), node("Loop", ["n", "", "a"], ["r"], body=inner),
                node("Add", ["r", "x"], ["b2"])], [("a", "b2")], initializers=constants(k=np.float32(0.5)))
+three = graph([node("Mul", ["a", "three"], ["t1"])], "then", [], [value("t1")], constants(three=np.float32(3)))
+less = graph([node("Sub", ["a", "x"], ["e1"])], "else", [], [value("e1")])
 chosen = body([node("ReduceSum", ["a"], ["s"], keepdims=0), node("Less", ["s", "zero"], ["l"]),
-               node("If", ["l"], ["b"], then_branch=graph([node("Mul", ["a", "three"], ["t1"])], "then", [], [value("t1")],
-                                                          constants(three=np.float32(3))),
-                    else_branch=graph([node("Sub", ["a", "x"], ["e1"])], "else", [], [value("e1")]))], [("a", "b")],
+               node("If", ["l"], ["b"], then_branch=three, else_branch=less)], [("a", "b")],
               initializers=constants(zero=np.float32(0)))
 for n in (0, 1, 5):
     count = {"n": np.array(n, np.int64), "x": x}
     case(f"loop_{n}_trips", [node("Loop", ["n", "", "x"], ["y"], body=steps)], count, ["y"], constants(w=w))
-    case(f"loop_in_loop_{n}", [node("Loop", ["n", "", "x"], ["y"], body=nested), node("MatMul", ["y", "w"], ["z"])], count,
-         ["z"], constants(w=w))
+    case(f"loop_in_loop_{n}", [node("Loop", ["n", "", "x"], ["y"], body=nested), node("MatMul", ["y", "w"], ["z"])],
+         count, ["z"], constants(w=w))
     case(f"if_in_loop_{n}", [node("Loop", ["n", "", "x"], ["y"], body=chosen)], count, ["y"])
 until = graph([node("Mul", ["a", "two"], ["b"]), node("ReduceMax", ["b"], ["top"], keepdims=0),
                node("Less", ["top", "limit"], ["co"])], "until",
@@ -95,8 +96,8 @@ for limit, go in ((-1, True), (100, True), (9, False)):
          {"c": np.array(go), "x": np.abs(x), "limit": np.array(limit, np.float32)}, ["y"])
 case("loop_until_3", [node("Loop", ["m", "c", "x"], ["y"], body=until)],
      {"c": np.array(True), "x": np.abs(x), "limit": np.array(1e9, np.float32)}, ["y"], constants(m=np.int64(3)))
-long = body([node("Mul", ["a", "k"], ["b"]), node("ReduceSum", ["b"], ["s"], keepdims=0), node("Identity", ["b"], ["bb"])],
-            [("a", "b")], ["s", "bb"], constants(k=np.float32(0.999)))
+long = body([node("Mul", ["a", "k"], ["b"]), node("ReduceSum", ["b"], ["s"], keepdims=0),
+             node("Identity", ["b"], ["bb"])], [("a", "b")], ["s", "bb"], constants(k=np.float32(0.999)))
 case("loop_collects_600", [node("Loop", ["m", "", "x"], ["y", "sums", "all"], body=long)], {"x": floats(1, 2)},
      ["y", "sums", "all"], constants(m=np.int64(600)))
 
@@ -183,15 +184,17 @@ for activation, parameters in (("Relu", None), ("Sigmoid", None), ("Tanh", None)
          constants(w=kernel, b=floats(4)))
 case("fused_conv_added", [ms("FusedConv", ["x", "w", "b", "z"], activation="Relu", strides=[2, 2])],
      {"x": image, "z": floats(1, 4, 3, 2)}, ["y"], constants(w=kernel, b=floats(4)))
-case("fused_gemm", [ms("FusedGemm", ["x", "w", "b"], activation="LeakyRelu", activation_alpha=0.2, alpha=0.5, transB=1)],
-     {"x": floats(3, 8)}, ["y"], constants(w=floats(5, 8), b=floats(5)))
+case("fused_gemm", [ms("FusedGemm", ["x", "w", "b"], activation="LeakyRelu", activation_alpha=0.2, alpha=0.5,
+                       transB=1)], {"x": floats(3, 8)}, ["y"], constants(w=floats(5, 8), b=floats(5)))
 embedding = constants(words=floats(20, 8), places=floats(12, 8), segments=floats(2, 8), g=floats(8), b=floats(8))
 tokens = {"ids": rng.integers(0, 20, (2, 5)).astype(np.int32), "seg": rng.integers(0, 2, (2, 5)).astype(np.int32)}
 case("embed_layer_norm", [ms("EmbedLayerNormalization", ["ids", "seg", "words", "places", "segments", "g", "b", "mask"],
                              ["y", "counts"])],
-     {**tokens, "mask": np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)}, ["y", value("counts", T.INT32)], embedding)
+     {**tokens, "mask": np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)}, ["y", value("counts", T.INT32)],
+     embedding)
 case("embed_layer_norm_no_segments", [ms("EmbedLayerNormalization", ["ids", "", "words", "places", "", "g", "b"],
-                                         ["y", "counts"])], {"ids": tokens["ids"]}, ["y", value("counts", T.INT32)], embedding)
+                                         ["y", "counts"])], {"ids": tokens["ids"]},
+     ["y", value("counts", T.INT32)], embedding)
 q, p = rng.integers(0, 256, (3, 8)).astype(np.uint8), rng.integers(-128, 128, (8, 5)).astype(np.int8)
 for name, columns in (("tensor", 1), ("columns", 5)):
     scale = np.abs(floats(columns)) + 0.1 if columns > 1 else np.float32(0.2)
