@@ -27,7 +27,8 @@ static const void *elements_of(void *user, const char *name, tsr_dtype t, size_t
 }
 
 static tsr_status from_onnx(tsr_context *c, const tsr_import_desc *d, onnx_model *m, tsr_graph **out) {
-  const onnx_options o = {.shape = shape_of, .elements = elements_of, .user = (void *)(uintptr_t)d};
+  const onnx_options o = {
+      .shape = shape_of, .elements = elements_of, .user = (void *)(uintptr_t)d, .bounded = d->bounded};
   tsr_graph *g;
   TSR_TRY(rt_graph_new(c, &g));
   tsr_status st = onnx_convert(m, &o, &c->al, &g->m, NULL);

@@ -275,6 +275,8 @@ typedef struct tsr_import_desc {
   size_t bytes;
   const tsr_import_input *inputs; /* of those that the model leaves open; may be NULL */
   int n_inputs;
+  bool bounded; /* a result of as many elements as the inputs make of it (NonZero, NonMaxSuppression) is as long as it
+                   can be, with -1 behind the last one; else it is refused where that number isn't known */
 } tsr_import_desc;
 /* A model file as a graph, by its content: ONNX, or IR text of the Graph level. Of an ONNX model all dimensions become
  * numbers: those that it leaves open are given in desc->inputs. The graph can't be extended; its inputs are the values

@@ -89,9 +89,29 @@ static void what_is_wrong_is_one_line(cli *c) {
   cli_refused(c, "a constant behind the file's end", "run far.mlir", "the constant at 100 needs more");
 }
 
+/* Two entries, three classes, six boxes of each at most. */
+static void results_as_long_as_can_be(cli *c) {
+#define NMS TSR_SOURCE_DIR "/tests/onnx/cases/non_max_suppression/model.onnx"
+  cli_refused(c, "a length that isn't known", "import " NMS " -o nms.mlir",
+              "NonMaxSuppression (how many there are depends on what the inputs hold)");
+  cli_check(c, !cli_run(c, "import " NMS " --bounded -o nms.mlir") && !cli_run(c, "run nms.mlir"), "import --bounded");
+  cli_check(c, strstr(c->said, "output 0: 36x3 i64"), "the length of a bounded result");
+  cli_check(c, !cli_run(c, "run " NMS " --bounded") && strstr(c->said, "output 0: 36x3 i64"), "run --bounded");
+}
+
+/* What a bench of a model tells besides times. */
+static void benches_tell_memory(cli *c) {
+  const int rc = cli_run(c, "bench " MLP " --shape x=2x8 --device cpu:0 --json");
+  cli_check(c, !rc && strstr(c->said, "\"first_result_us\": "), "bench of a model");
+  const char *peak = strstr(c->said, "\"peak_bytes\": ");
+  cli_check(c, peak && (strstr(peak, "null") || atof(peak + 14) > 0), "peak_bytes");
+}
+
 int main(void) {
   cli c;
   if (!cli_begin(&c)) return 77;
+  results_as_long_as_can_be(&c);
+  benches_tell_memory(&c);
   models_run_and_are_imported(&c);
   every_op_of_a_model_runs(&c);
   named_dimensions_are_numbers_once(&c);

@@ -3,8 +3,11 @@
 line an input, a line an output with some of its elements.
 usage: record_models.py FOLDER >tests/onnx/models.txt
 FOLDER has the wheels magika 1.0.3, silero-vad 6.2.3, rapidocr 3.10.0, ddddocr 1.6.1 unpacked (pip download --no-deps,
-python3 -m zipfile -e WHEEL FOLDER). Element i of an input is h(i) - 1/2, of integers floor(256 h(i)), where
+python3 -m zipfile -e WHEEL FOLDER), and light/ of ONNX's own test data (Debian's libonnx-testdata). Models that are
+missing are left out, with a line on standard error. WITHIN: of models that round to 8 bits, what part of the largest
+element another order of sums makes. Element i of an input is h(i) - 1/2, of integers floor(256 h(i)), where
 h(i) = (i * 2654435761 mod 2^32) / 2^32; `=V` is one number instead."""
+import os
 import sys
 
 import numpy as np
@@ -23,7 +26,13 @@ MODELS = [
     ("rapidocr/models/PP-OCRv6_rec_small.onnx", [("x", "f32", "1x3x48x160")]),
     ("ddddocr/common.onnx", [("input1", "f32", "1x1x64x96")]),
     ("ddddocr/common_det.onnx", [("images", "f32", "1x3x416x416")]),
+    ("ddddocr/common_old.onnx", [("input1", "f32", "1x1x64x96")]),
 ]
+LIGHT = {"bvlc_alexnet": "data_0", "densenet121": "data_0", "inception_v1": "data_0", "inception_v2": "data_0",
+         "resnet50": "gpu_0/data_0", "shufflenet": "gpu_0/data_0", "squeezenet": "data_0", "vgg19": "data_0",
+         "zfnet512": "gpu_0/data_0"}
+MODELS += [(f"light/light_{name}.onnx", [(x, "f32", "1x3x224x224")]) for name, x in LIGHT.items()]
+WITHIN = {"ddddocr/common_old.onnx": "0.01"}
 TYPES = {"f32": np.float32, "i32": np.int32, "i64": np.int64}
 
 
@@ -37,10 +46,15 @@ def made(kind, text):
 
 print("# What ONNX Runtime", onnxruntime.__version__, "computes: tests/onnx/record_models.py")
 for path, inputs in MODELS:
+    if not os.path.exists(f"{sys.argv[1]}/{path}"):
+        print("no", path, file=sys.stderr)
+        continue
     session = onnxruntime.InferenceSession(f"{sys.argv[1]}/{path}", providers=["CPUExecutionProvider"])
     print("model", path)
     for name, kind, text in inputs:
         print("input", name, kind, text)
+    if path in WITHIN:
+        print("within", WITHIN[path])
     results = session.run(None, {name: made(kind, text) for name, kind, text in inputs})
     for i, y in enumerate(results):
         flat = y.reshape(-1)

@@ -362,6 +362,37 @@ static void a_dimension_has_one_number_by_its_name(void **state) {
   tsr_context_destroy(&ctx);
 }
 
+/* As many steps as x says: what is carried keeps its shape, and there is no shape of what is collected. */
+static void loops_without_a_known_end_keep_shapes(void **state) {
+  for (int grows = 0; grows < 2; grows++) {
+    message body = {.n = 0}, g = graph_with_x(), n = node_of("Identity", NAMES("go"), NAMES("still"));
+    inside(&body, 1, &n);
+    n = node_of(grows ? "Shape" : "Neg", NAMES("v"), NAMES("w"));
+    inside(&body, 1, &n);
+    n = node_of("Exp", NAMES("v"), NAMES("kept"));
+    inside(&body, 1, &n);
+    const char *const in[] = {"i", "go", "v"}, *const out[] = {"still", "w", "kept"};
+    for (int i = 0; i < 3; i++) add_value(&body, 11, in[i]);
+    for (int i = 0; i < (grows ? 2 : 3); i++) add_value(&body, 12, out[i]);
+    n = node_of("ArgMax", NAMES("x"), NAMES("many"));
+    inside(&g, 1, &n);
+    n = node_of("ReduceMax", NAMES("many"), NAMES("trips"));
+    inside(&g, 1, &n);
+    n = node_of("Loop", NAMES("trips", "", "x"), NAMES("last", "all"));
+    add_graph(&n, "body", &body);
+    inside(&g, 1, &n);
+    add_value(&g, 12, "last");
+    message m = model(&g);
+    ir_module *module;
+    tsr_status st = convert(&m, &module, NULL);
+    const char *says = grows ? "Loop (what it carries changes its shape at a step)"
+                             : "Loop (how many steps there are depends on what the inputs hold";
+    if (!strstr(tsr_status_message(st), says)) fail_msg("%s", tsr_status_message(st));
+    assert_null(module);
+    tsr_status_free(st);
+  }
+}
+
 /* A body that is a Loop of a Loop ..: written out it would be too long. */
 static void endless_models_are_refused(void **state) {
   message body = {.n = 0}, n = node_of("Identity", NAMES("x"), NAMES("w")), g = graph_with_x();
@@ -435,6 +466,7 @@ int main(void) {
       cmocka_unit_test(all_that_is_unsupported_is_said),
       cmocka_unit_test(shapes_that_are_not_known_are_asked_for),
       cmocka_unit_test(a_dimension_has_one_number_by_its_name),
+      cmocka_unit_test(loops_without_a_known_end_keep_shapes),
       cmocka_unit_test(endless_models_are_refused),
       cmocka_unit_test(models_are_imported_from_memory),
   };

@@ -12,6 +12,7 @@
 #include "core/base/sample.h"
 #include "core/base/status.h"
 #include "core/import/onnx.h"
+#include "tools/tessera/bench_memory.h"
 #include "tools/tessera/bench_table.h"
 #include "tools/tessera/program_file.h"
 
@@ -22,7 +23,7 @@ typedef struct rival {
   const model_peer *peer;
   void *job;      /* NULL: why there is none */
   char why[256];
-  double first_us, *us, error;
+  double first_us, peak, *us, error; /* peak: bytes; negative: not known */
 } rival;
 
 typedef struct model_run {
@@ -35,7 +36,7 @@ typedef struct model_run {
   model_tensor data[MOST];
   rival rivals[MOST_PEERS];
   int n_rivals;
-  double first_us; /* from the file to the first result */
+  double first_us, peak; /* from the file to the first result: time, bytes */
   double *us;
   int n;
 } model_run;
@@ -124,10 +125,12 @@ static tsr_status start_peer(const model_run *r, rival *v) {
   if (!r->onnx)
     return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("bench", NULL, NULL), "%s: takes ONNX files", v->peer->name);
   for (int i = 0; i < n_out; i++) names[i] = r->onnx->outputs.v[i].name;
+  const double memory = bench_memory_begin();
   const int64_t from = clock_ns();
   TSR_TRY(v->peer->create(r->file, r->o->env->threads, r->data, tsr_program_n_inputs(r->prog), names, n_out, &v->job));
   TSR_TRY(v->peer->run(v->job));
   v->first_us = clock_us_since(from);
+  v->peak = bench_memory_peak(memory);
   return compare(r, v);
 }
 
@@ -171,6 +174,15 @@ static tsr_status measure(model_run *r) {
 
 static bool is_right(const rival *v) { return v->error <= MOST_DIFFERENCE; }
 
+static void print_bytes(const char *name, double bytes) {
+  if (bytes < 0) printf(", \"%s\": null", name);
+  else printf(", \"%s\": %.0f", name, bytes);
+}
+
+static void print_memory(double bytes) {
+  if (bytes >= 0) printf(" with %.1f MB", bytes / 1e6);
+}
+
 /* An object for each peer, as of operations; v NULL: there is none. */
 static void print_json(const model_run *r, const rival *v, const char *shape, double ours) {
   const bool ran = v && v->job;
@@ -182,6 +194,7 @@ static void print_json(const model_run *r, const rival *v, const char *shape, do
          tsr_device_get_info(r->dev)->id);
   printf(", \"median_us\": %.6g, \"min_us\": %.6g, \"first_result_us\": %.6g, \"runs\": %d", ours, r->us[0],
          r->first_us, r->n);
+  print_bytes("peak_bytes", r->peak);
   if (ran && isfinite(v->error)) printf(", \"error\": %.3g, \"ok\": %s", v->error, is_right(v) ? "true" : "false");
   else printf(", \"error\": null, \"ok\": %s", ran ? "false" : "null");
   if (v) printf(", \"baseline\": \"%s%s%s\"", v->peer->name, ran ? " " : "", ran ? v->peer->version(v->job) : "");
@@ -190,6 +203,7 @@ static void print_json(const model_run *r, const rival *v, const char *shape, do
     printf(", \"baseline_median_us\": %.6g, \"ratio\": %.4g, \"baseline_first_result_us\": %.6g", v->us[r->n / 2],
            v->us[r->n / 2] / ours, v->first_us);
   else printf(", \"baseline_median_us\": null, \"ratio\": null");
+  if (ran) print_bytes("baseline_peak_bytes", v->peak);
   if (v && *v->why) printf(", \"why\": "), cli_json_string(stdout, v->why);
   printf(", \"environment\": ");
   bench_env_json(r->o->env, tsr_device_get_info(r->dev), stdout);
@@ -199,15 +213,17 @@ static void print_json(const model_run *r, const rival *v, const char *shape, do
 static void print_line(const model_run *r, const char *shape, double ours) {
   printf("%s %s %s: median %.1f us, least %.1f us of %d runs, %.1f ms to the first result",
          tsr_device_get_info(r->dev)->id, r->file, shape, ours, r->us[0], r->n, r->first_us / 1e3);
+  print_memory(r->peak);
   for (int i = 0; i < r->n_rivals; i++) {
     const rival *v = &r->rivals[i];
     if (!v->job) {
       printf("; %s", v->why);
       continue;
     }
-    printf("; %s %s: %.1f us, %.2fx, %.1f ms to the first; %s, differs by %.2g", v->peer->name,
-           v->peer->version(v->job), v->us[r->n / 2], v->us[r->n / 2] / ours, v->first_us / 1e3,
-           is_right(v) ? "ok" : "WRONG", v->error);
+    printf("; %s %s: %.1f us, %.2fx, %.1f ms to the first", v->peer->name, v->peer->version(v->job), v->us[r->n / 2],
+           v->us[r->n / 2] / ours, v->first_us / 1e3);
+    print_memory(v->peak);
+    printf("; %s, differs by %.2g", is_right(v) ? "ok" : "WRONG", v->error);
   }
   printf("\n");
 }
@@ -230,6 +246,7 @@ static int report(const model_run *r) {
 }
 
 static int run_model(model_run *r, const char *device) {
+  const double memory = bench_memory_begin();
   const int64_t from = clock_ns();
   tsr_status st = tsr_device_open(r->o->ctx, device, &r->dev);
   int rc = st ? cli_fail(st) : load(r);
@@ -239,6 +256,7 @@ static int run_model(model_run *r, const char *device) {
   st = make_data(r);
   if (!st) st = run_once(r);
   r->first_us = clock_us_since(from);
+  r->peak = bench_memory_peak(memory);
   r->us = malloc(sizeof *r->us * MOST_ROUNDS);
   if (!st && !r->us) st = st_oom();
   if (!st) st = start_peers(r);

@@ -34,10 +34,11 @@ int cmd_import(int argc, char **argv) {
   input_source inputs = {.npy.command = "import"};
   shape_list shapes = {.command = "import", .find = input_shape, .user = &inputs};
   const option options[] = {{.name = "--shape", .each = shape_list_add, .user = &shapes},
+                            {.name = "--bounded", .flag = &shapes.bounded},
                             {.name = "--input", .each = named_files_add, .user = &inputs.npy}};
   tsr_context *ctx = NULL;
   const char *out = take_output(&argc, argv);
-  if (!cli_options("import", &argc, argv, options, 2)) return EXIT_USAGE;
+  if (!cli_options("import", &argc, argv, options, 3)) return EXIT_USAGE;
   if (argc != 2 || !out) return cli_usage("import", "needs one model, and -o FILE");
   char *model = realpath(argv[1], NULL);
   tsr_status st = model ? cli_context(&ctx) : NULL;

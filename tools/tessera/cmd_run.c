@@ -145,6 +145,7 @@ int cmd_run(int argc, char **argv) {
                             {.name = "--output", .each = named_files_add, .user = &outputs},
                             {.name = "--tune", .text = &tune},
                             {.name = "--shape", .each = shape_list_add, .user = &shapes},
+                            {.name = "--bounded", .flag = &shapes.bounded},
                             {.name = "--mesh", .text = &mesh.mesh},
                             {.name = "--transport", .text = &mesh.transport},
                             {.name = "--search", .flag = &mesh.search},

@@ -77,8 +77,8 @@ int onnx_file_graph(const shape_list *l, tsr_context *ctx, const char *file, onn
     if ((rc = find_shape(l, v, &in[i].shape))) break;
     in[i].data = elements_of(v, in[i].dtype, input, user);
   }
-  if (!rc && (st = tsr_graph_import(ctx, &(tsr_import_desc){.path = file, .inputs = in, .n_inputs = (int)n}, out)))
-    rc = cli_fail(st);
+  const tsr_import_desc desc = {.path = file, .inputs = in, .n_inputs = (int)n, .bounded = l->bounded};
+  if (!rc && (st = tsr_graph_import(ctx, &desc, out))) rc = cli_fail(st);
   for (size_t i = 0; in && i < n; i++) free((void *)(uintptr_t)in[i].data);
   free(in);
   onnx_close(&m);

@@ -10,6 +10,7 @@ typedef struct shape_list {
   const char *command;
   const char *text[MAX_SHAPES]; /* NAME=2x3 */
   int n;
+  bool bounded; /* tsr_import_desc.bounded */
   /* The shape of an input that no --shape names; may be NULL. False: unknown. */
   bool (*find)(void *user, const char *name, tsr_shape *out);
   void *user;

@@ -30,7 +30,7 @@ struct cv {
   const cv_call *call;
   const onnx_node *node;
   int64_t version; /* of the opset that the node is of */
-  int depth;
+  int depth, regions; /* regions: how many are being built, one inside the other (region.h) */
   arena a;        /* of the conversion */
   size_t n_nodes; /* converted so far */
   bool failed, lacks_operand, oom, stopped;
@@ -68,6 +68,9 @@ bool cv_is(cv *c, const char *name, const char *dflt, const char *word);
 int cv_ints(cv *c, const char *name, int64_t *out, int cap);
 /* An axis counted from the front; refused outside of rank. */
 int cv_axis(cv *c, int64_t axis, int rank);
+
+/* Why a node is refused whose result has as many elements as the inputs make of it. */
+#define CV_HOW_MANY "how many there are depends on what the inputs hold"
 
 /* ---- what is known ----------------------------------------------------------------------------------------------- */
 
@@ -110,13 +113,15 @@ ir_value *cv_transpose(cv *c, ir_value *x, const int64_t *perm);
 ir_value *cv_slice(cv *c, ir_value *x, const int64_t *starts, const int64_t *sizes, const int64_t *strides);
 /* Elements from `start` on along one axis. */
 ir_value *cv_part(cv *c, ir_value *x, int axis, int64_t start, int64_t size);
-ir_value *cv_concat(cv *c, int n, ir_value *const *x, int axis);
+ir_value *cv_concat(cv *c, int n, ir_value **x, int axis); /* at least one; overwrites x */
 ir_value *cv_compare(cv *c, const char *predicate, ir_value *x, ir_value *y);
 ir_value *cv_where(cv *c, ir_value *cond, ir_value *x, ir_value *y);
 ir_value *cv_reduce(cv *c, graph_code code, ir_value *x, const int64_t *axes, int n, bool keep);
 ir_value *cv_iota(cv *c, tsr_dtype t, int rank, const int64_t *dims, int axis);
 ir_value *cv_gather(cv *c, ir_value *x, ir_value *indices, int axis);
 ir_value *cv_pad(cv *c, ir_value *x, const int64_t *low, const int64_t *high, double value);
+/* ops_quantize.c: x as u8, the scale and the zero point that hold all its elements and 0. */
+void cv_quantize_dynamic(cv *c, ir_value *x, ir_value *out[3]);
 /* Two axes swapped. */
 ir_value *cv_swap(cv *c, ir_value *x, int i, int k);
 /* A vector along one axis of something of that rank: dimensions of 1 are added behind. */

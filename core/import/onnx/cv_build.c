@@ -132,8 +132,16 @@ ir_value *cv_part(cv *c, ir_value *x, int axis, int64_t start, int64_t size) {
   return cv_slice(c, x, starts, sizes, NULL);
 }
 
-ir_value *cv_concat(cv *c, int n, ir_value *const *x, int axis) {
-  return n == 1 ? x[0] : cv_make(c, G_CONCAT, n, x, CV_AT(TSR_INT("axis", axis)));
+ir_value *cv_concat(cv *c, int n, ir_value **x, int axis) {
+  while (n > 1 && !c->failed) { /* an op takes so many operands */
+    int k = 0;
+    for (int i = 0; i < n; i += CV_MOST_OPERANDS) {
+      const int some = n - i < CV_MOST_OPERANDS ? n - i : CV_MOST_OPERANDS;
+      x[k++] = some == 1 ? x[i] : cv_make(c, G_CONCAT, some, x + i, CV_AT(TSR_INT("axis", axis)));
+    }
+    n = k;
+  }
+  return x[0];
 }
 
 ir_value *cv_compare(cv *c, const char *predicate, ir_value *x, ir_value *y) {

@@ -27,12 +27,21 @@ const char *cv_type_name(const cv *c, int i) {
   return "";
 }
 
+/* Where all regions see it. */
+static ir_value *initializer(cv *c, const onnx_tensor *t) {
+  const ir_builder here = c->b;
+  if (c->regions) c->b = ir_at_end(c->b.m, c->block);
+  ir_value *v = cv_tensor(c, t);
+  c->b = here;
+  return v;
+}
+
 /* An initializer becomes a constant when a node first reads it. */
 ir_value *cv_in(cv *c, int i) {
   if (!cv_has(c, i)) return NULL;
   cv_name *x = cv_scope_find(c->scope, c->node->in[i]);
   if (!x) return cv_refuse(c, "operand \"%.80s\" is defined nowhere before it", c->node->in[i]);
-  if (!x->v && x->tensor) x->v = cv_tensor(c, x->tensor);
+  if (!x->v && x->tensor) x->v = initializer(c, x->tensor);
   if (!x->v && !c->failed) {
     c->lacks_operand = true;
     cv_refuse(c, "an operand can't be computed");

@@ -4,17 +4,17 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/import/onnx/heads.h"
 #include "core/import/onnx/tables.h"
 
-/* [batch, length, heads * width] to [batch, heads, length, width] */
-static ir_value *heads_first(cv *c, ir_value *x, int64_t heads) {
+ir_value *cv_heads_first(cv *c, ir_value *x, int64_t heads) {
   if (cv_rank(x) != 3) return x;
   if (heads < 1 || x->type->dims[2] % heads) return cv_refuse(c, "%lld heads", (long long)heads);
   const int64_t dims[4] = {x->type->dims[0], x->type->dims[1], heads, x->type->dims[2] / heads};
   return cv_swap(c, cv_reshape(c, x, 4, dims), 1, 2);
 }
 
-static ir_value *heads_last(cv *c, ir_value *x) {
+ir_value *cv_heads_last(cv *c, ir_value *x) {
   x = cv_swap(c, x, 1, 2);
   if (!x) return NULL;
   const int64_t *d = x->type->dims;
@@ -102,9 +102,9 @@ static void op_attention(cv *c) {
   ir_value *q = cv_need(c, 0), *k = cv_need(c, 1), *v = cv_need(c, 2);
   const bool flat = cv_rank(q) == 3;
   int64_t past = 0;
-  q = heads_first(c, q, cv_int(c, "q_num_heads", 0));
-  k = extended(c, heads_first(c, k, cv_int(c, "kv_num_heads", 0)), 4, &past);
-  v = extended(c, heads_first(c, v, cv_int(c, "kv_num_heads", 0)), 5, &past);
+  q = cv_heads_first(c, q, cv_int(c, "q_num_heads", 0));
+  k = extended(c, cv_heads_first(c, k, cv_int(c, "kv_num_heads", 0)), 4, &past);
+  v = extended(c, cv_heads_first(c, v, cv_int(c, "kv_num_heads", 0)), 5, &past);
   if (cv_rank(q) != 4 || cv_rank(k) != 4 || cv_rank(v) != 4)
     return cv_out(c, 0, cv_refuse(c, "operands of other dimensions"));
   if (cv_wants(c, 1)) cv_out(c, 1, k);
@@ -122,7 +122,7 @@ static void op_attention(cv *c) {
   ir_value *wide = cv_cast(c, second, q->type->dtype == TSR_F64 ? TSR_F64 : TSR_F32);
   ir_value *p = cv_cast(c, softmax(c, wide, &m), q->type->dtype);
   ir_value *y = cv_op2(c, G_MATMUL, p, repeated(c, v, heads));
-  cv_out(c, 0, flat ? heads_last(c, y) : y);
+  cv_out(c, 0, flat ? cv_heads_last(c, y) : y);
   if (cv_wants(c, 3)) cv_out(c, 3, mode == 3 ? p : shown);
 }
 
@@ -152,11 +152,7 @@ static ir_value *rotate(cv *c, ir_value *x, ir_value *cos, ir_value *sin, bool i
   return cv_reshape(c, cv_concat(c, 2, both_parts, last + 1), last + 1, x->type->dims);
 }
 
-/* x [batch, heads, length, width] or [batch, length, heads * width]; tables [batch, length, half], or by positions. */
-static ir_value *rotary(cv *c, ir_value *x, ir_value *cos, ir_value *sin, ir_value *positions, int64_t heads) {
-  const bool flat = cv_rank(x) == 3;
-  if (flat && !heads) return cv_refuse(c, "num_heads is missing");
-  x = flat ? heads_first(c, x, heads) : x;
+ir_value *cv_rotary_pairs(cv *c, ir_value *x, ir_value *cos, ir_value *sin, ir_value *positions, bool interleaved) {
   if (cv_rank(x) != 4 || !cos || !sin) return cv_refuse(c, "operands of other dimensions");
   if (positions) cos = cv_gather(c, cos, positions, 0), sin = cv_gather(c, sin, positions, 0);
   if (cv_rank(cos) == 3) {
@@ -165,14 +161,22 @@ static ir_value *rotary(cv *c, ir_value *x, ir_value *cos, ir_value *sin, ir_val
     sin = cv_reshape(c, sin, 4, dims);
   }
   const int64_t width = cv_dim(x, 3), given = cv_int(c, "rotary_embedding_dim", 0), some = given ? given : width;
-  if (some > width || some % 2) return cv_refuse(c, "rotary_embedding_dim %lld", (long long)some);
-  ir_value *y = rotate(c, cv_part(c, x, 3, 0, some), cos, sin, cv_int(c, "interleaved", 0) != 0);
+  if (some < 0 || some > width || some % 2) return cv_refuse(c, "rotary_embedding_dim %lld", (long long)some);
+  ir_value *y = rotate(c, cv_part(c, x, 3, 0, some), cos, sin, interleaved);
   if (some < width) y = cv_concat(c, 2, (ir_value *[]){y, cv_part(c, x, 3, some, width - some)}, 3);
-  return flat ? heads_last(c, y) : y;
+  return y;
+}
+
+ir_value *cv_rotary(cv *c, ir_value *x, ir_value *cos, ir_value *sin, ir_value *positions, int64_t heads) {
+  const bool flat = cv_rank(x) == 3;
+  if (flat && !heads) return cv_refuse(c, "num_heads is missing");
+  if (flat) x = cv_heads_first(c, x, heads);
+  x = cv_rotary_pairs(c, x, cos, sin, positions, cv_int(c, "interleaved", 0) != 0);
+  return flat ? cv_heads_last(c, x) : x;
 }
 
 static void op_rotary(cv *c) {
-  cv_out(c, 0, rotary(c, cv_need(c, 0), cv_need(c, 1), cv_need(c, 2), cv_in(c, 3), cv_int(c, "num_heads", 0)));
+  cv_out(c, 0, cv_rotary(c, cv_need(c, 0), cv_need(c, 1), cv_need(c, 2), cv_in(c, 3), cv_int(c, "num_heads", 0)));
 }
 
 const cv_row onnx_rows_attention[] = {

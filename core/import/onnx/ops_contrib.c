@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/import/onnx/heads.h"
 #include "core/import/onnx/tables.h"
 
 static void op_gelu(cv *c) { cv_out(c, 0, cv_op1(c, G_GELU, cv_need(c, 0))); }
@@ -45,13 +46,6 @@ static void skip_norm(cv *c, graph_code code, int bias_at, double eps) {
 static void op_skip_layer_norm(cv *c) { skip_norm(c, G_LAYERNORM, 4, cv_float(c, "epsilon", 1e-12f)); }
 static void op_skip_rms_norm(cv *c) { skip_norm(c, G_RMSNORM, 3, cv_float(c, "epsilon", 1e-12f)); }
 
-/* [batch, length, heads * width] to [batch, heads, length, width] */
-static ir_value *heads_first(cv *c, ir_value *x, int64_t heads) {
-  if (cv_rank(x) != 3 || heads < 1 || x->type->dims[2] % heads) return cv_refuse(c, "%lld heads", (long long)heads);
-  const int64_t *d = x->type->dims;
-  return cv_swap(c, cv_reshape(c, x, 4, (int64_t[]){d[0], d[1], heads, d[2] / heads}), 1, 2);
-}
-
 /* Queries, keys and values of separate heads; mask [batch, keys] of integers: 0 isn't seen. */
 static ir_value *attend(cv *c, ir_value *q, ir_value *k, ir_value *v, ir_value *mask, ir_value *bias, bool causal) {
   const double scale = cv_float(c, "scale", 0);
@@ -71,10 +65,7 @@ static ir_value *attend(cv *c, ir_value *q, ir_value *k, ir_value *v, ir_value *
     ir_value *seen = cv_compare(c, "le", cv_iota(c, TSR_I32, 2, dims, 1), cv_op2(c, G_ADD, row, at));
     s = cv_where(c, seen, s, cv_like(c, s, -INFINITY));
   }
-  ir_value *y = cv_swap(c, cv_op2(c, G_MATMUL, cv_at1(c, G_SOFTMAX, s, TSR_INT("axis", -1)), v), 1, 2);
-  if (!y) return NULL;
-  const int64_t *d = y->type->dims;
-  return cv_reshape(c, y, 3, (int64_t[]){d[0], d[1], d[2] * d[3]});
+  return cv_heads_last(c, cv_op2(c, G_MATMUL, cv_at1(c, G_SOFTMAX, s, TSR_INT("axis", -1)), v));
 }
 
 /* x [batch, length, k] by weights [k, q + k + v] */
@@ -89,7 +80,7 @@ static void op_attention(cv *c) {
     if (sizes[i] < 1 || sizes[i] > cv_dim(x, 2)) sizes[i] = 0;
   if (cv_rank(x) != 3 || sizes[0] + sizes[1] + sizes[2] != cv_dim(x, 2)) cv_refuse(c, "qkv_hidden_sizes");
   for (int i = 0; i < 3; at += sizes[i++])
-    part[i] = c->failed ? NULL : heads_first(c, cv_part(c, x, 2, at, sizes[i]), heads);
+    part[i] = c->failed ? NULL : cv_heads_first(c, cv_part(c, x, 2, at, sizes[i]), heads);
   if (c->failed) return cv_out(c, 0, NULL);
   cv_out(c, 0, attend(c, part[0], part[1], part[2], cv_in(c, 3), cv_in(c, 5), cv_int(c, "unidirectional", 0) != 0));
 }
@@ -101,49 +92,15 @@ static void op_multi_head(cv *c) {
   if (cv_has(c, 6) || cv_has(c, 7) || cv_wants(c, 1)) cv_refuse(c, "a past");
   for (int i = 0; i < 3; i++) {
     const int64_t n = cv_dim(part[i], 2);
+    if (cv_rank(part[i]) != 3) cv_refuse(c, "operands of other dimensions");
     if (cv_has(c, 3)) part[i] = cv_op2(c, G_ADD, part[i], cv_part(c, cv_need(c, 3), 0, at, n));
-    part[i] = heads_first(c, part[i], heads);
+    part[i] = cv_heads_first(c, part[i], heads);
     at += n;
   }
   cv_out(c, 0,
          c->failed
              ? NULL
              : attend(c, part[0], part[1], part[2], cv_in(c, 4), cv_in(c, 5), cv_int(c, "unidirectional", 0) != 0));
-}
-
-/* Weights [n, blocks, bytes] of 4 or 8 bits, the low bits first; scales and zero points of each block. */
-static void op_matmul_nbits(cv *c) {
-  ir_value *x = cv_need(c, 0), *packed = cv_need(c, 1), *scales = cv_need(c, 2);
-  const int64_t k = cv_int(c, "K", 0), n = cv_int(c, "N", 0), bits = cv_int(c, "bits", 4),
-                block = cv_int(c, "block_size", 32);
-  if (!x || !packed || !scales) return cv_out(c, 0, NULL);
-  if ((bits != 4 && bits != 8) || block < 16 || block > 1 << 20 || k < 1 || n < 1 || k > INT32_MAX || n > INT32_MAX)
-    return cv_out(c, 0, cv_refuse(c, "%lld bits", (long long)bits));
-  if (cv_has(c, 4)) return cv_out(c, 0, cv_refuse(c, "g_idx"));
-  const int64_t blocks = (k + block - 1) / block, per = 8 / bits, dims[4] = {n, blocks, block / per, 1};
-  const tsr_dtype t = x->type->dtype;
-  ir_value *q = cv_reshape(c, packed, 4, dims), *zero = cv_number(c, TSR_I32, bits == 4 ? 8 : 128);
-  q = cv_cast(c, q, TSR_I32);
-  ir_value *mask = cv_number(c, TSR_I32, 15), *shift = cv_number(c, TSR_I32, 4);
-  if (bits == 4) q = cv_concat(c, 2, (ir_value *[]){cv_op2(c, G_AND, q, mask), cv_op2(c, G_SHIFT_RIGHT, q, shift)}, 3);
-  q = cv_reshape(c, q, 3, (int64_t[]){n, blocks, block});
-  if (cv_has(c, 3)) {
-    ir_value *z = cv_need(c, 3);
-    const int64_t bytes = (blocks + per - 1) / per;
-    if (!z || ir_type_count(z->type) != n * bytes || z->type->dtype != TSR_U8)
-      return cv_out(c, 0, cv_refuse(c, "zero points of another type"));
-    z = cv_cast(c, cv_reshape(c, z, 3, (int64_t[]){n, bytes, 1}), TSR_I32);
-    if (bits == 4)
-      z = cv_concat(c, 2, (ir_value *[]){cv_op2(c, G_AND, z, mask), cv_op2(c, G_SHIFT_RIGHT, z, shift)}, 2);
-    z = cv_part(c, cv_reshape(c, z, 2, (int64_t[]){n, bytes * per}), 1, 0, blocks);
-    zero = cv_reshape(c, z, 3, (int64_t[]){n, blocks, 1});
-  }
-  ir_value *w = cv_cast(c, cv_op2(c, G_SUB, q, zero), t);
-  w = cv_op2(c, G_MUL, w, cv_cast(c, cv_reshape(c, scales, 3, (int64_t[]){n, blocks, 1}), t));
-  w = cv_part(c, cv_reshape(c, w, 2, (int64_t[]){n, blocks * block}), 1, 0, k);
-  ir_value *y = cv_at2(c, G_MATMUL, x, w, TSR_BOOLEAN("transpose_b", true));
-  if (cv_has(c, 5)) y = cv_op2(c, G_ADD, y, cv_need(c, 5));
-  cv_out(c, 0, y);
 }
 
 /* x, scale, zero of each operand, then the result's: computed as f32. */
@@ -195,7 +152,6 @@ const cv_row onnx_rows_contrib[] = {{"Gelu", 1, op_gelu},
                                     {"SkipSimplifiedLayerNormalization", 1, op_skip_rms_norm},
                                     {"Attention", 1, op_attention},
                                     {"MultiHeadAttention", 1, op_multi_head},
-                                    {"MatMulNBits", 1, op_matmul_nbits},
                                     {"QLinearAdd", 1, op_qlinear_add},
                                     {"QLinearMul", 1, op_qlinear_mul},
                                     {"QLinearSigmoid", 1, op_qlinear_sigmoid},

@@ -1,8 +1,9 @@
-/* core/import/onnx/ops_control.c - ONNX's control flow: If with a known condition is its branch, else the choice
- * between both branches' results, as nothing has effects; Loop and Scan of known length are written out. */
+/* core/import/onnx/ops_control.c - ONNX's control flow: If with a known condition is its branch, else `if` with both as
+ * regions; Loop and Scan of known length are written out where they are short, else they are `while`. */
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/import/onnx/region.h"
 #include "core/import/onnx/tables.h"
 
 enum { MOST_STEPS = 512, MOST_VALUES = 64 };
@@ -14,23 +15,32 @@ static const onnx_graph *graph_attr(cv *c, const char *name) {
   return cv_refuse(c, "no graph %s", name);
 }
 
+/* Both branches as regions without arguments of their own. */
+static void choice(cv *c, ir_value *cond, const onnx_graph *const g[2], ir_value **out) {
+  cv_region r[2] = {{NULL}}; /* then, else */
+  ir_value *v[2][MOST_VALUES] = {{NULL}};
+  const int n = (int)c->node->n_out;
+  if (n > GRAPH_CONTROL_RESULTS) cv_refuse(c, "%d results", n);
+  for (int i = 0; i < 2; i++) {
+    if (cv_region_begin(c, &r[i], 0, NULL, NULL)) c->graph(c, g[1 - i], NULL, 0, v[i]);
+    cv_region_end(c, &r[i], n, v[i]);
+  }
+  for (int i = 0; i < n && !c->failed; i++)
+    if (v[0][i]->type != v[1][i]->type) cv_refuse(c, "its branches give results of different shapes");
+  cv_if(c, cond, r, out);
+}
+
 static void op_if(cv *c) {
   ir_value *cond = cv_need(c, 0), *known = cv_fold(c, cond, true);
   const onnx_graph *g[2] = {graph_attr(c, "else_branch"), graph_attr(c, "then_branch")};
-  ir_value *v[2][MOST_VALUES] = {{NULL}};
+  ir_value *v[MOST_VALUES] = {NULL};
+  const size_t n = c->node->n_out;
   if (!cond || !g[0] || !g[1]) return cv_out(c, 0, NULL);
   if (ir_type_count(cond->type) != 1) return cv_out(c, 0, cv_refuse(c, "a condition of several elements"));
-  const int taken = known ? graph_constant_at(known->def, 0) != 0 : -1;
-  for (int i = 0; i < 2; i++)
-    if (taken < 0 || taken == i) c->graph(c, g[i], NULL, 0, v[i]);
-  cond = cv_reshape(c, cond, 0, (int64_t[]){0});
-  for (int i = 0; (size_t)i < c->node->n_out && !c->failed; i++) {
-    if ((size_t)i >= g[0]->n_outputs || (size_t)i >= g[1]->n_outputs) cv_refuse(c, "a branch has fewer outputs");
-    else if (taken >= 0) cv_out(c, i, v[taken][i]);
-    else if (v[0][i] && v[1][i] && v[0][i]->type != v[1][i]->type)
-      cv_refuse(c, "its branches give results of different shapes");
-    else cv_out(c, i, cv_where(c, cond, v[1][i], v[0][i]));
-  }
+  if (n > g[0]->n_outputs || n > g[1]->n_outputs) return cv_out(c, 0, cv_refuse(c, "a branch has fewer outputs"));
+  if (known) c->graph(c, g[graph_constant_at(known->def, 0) != 0], NULL, 0, v);
+  else choice(c, cv_cast(c, cv_reshape(c, cond, 0, (int64_t[]){0}), TSR_BOOL), g, v);
+  for (int i = 0; (size_t)i < n && !c->failed; i++) cv_out(c, i, v[i]);
 }
 
 /* What a step adds to an output that has one more dimension. */
@@ -55,45 +65,127 @@ static ir_value *joined(cv *c, collected *x, bool backwards) {
     x->v[i] = x->v[x->n - 1 - i];
     x->v[x->n - 1 - i] = v;
   }
-  while (x->n > 1 && !c->failed) { /* an op takes so many operands */
-    int64_t n = 0;
-    for (int64_t i = 0; i < x->n; i += CV_MOST_OPERANDS) {
-      const int64_t some = x->n - i < CV_MOST_OPERANDS ? x->n - i : CV_MOST_OPERANDS;
-      x->v[n++] = cv_concat(c, (int)some, x->v + i, 0);
-    }
-    x->n = n;
-  }
-  return x->n ? x->v[0] : cv_refuse(c, "no step, whose results would have a shape");
+  return x->n ? cv_concat(c, (int)x->n, x->v, 0) : cv_refuse(c, "no step, whose results would have a shape");
 }
 
-/* Loop: trip count, condition, then what is carried. The body: step, condition, carried; condition, carried, collected.
- */
-static void op_loop(cv *c) {
-  const onnx_graph *g = graph_attr(c, "body");
-  const int n = (int)c->node->n_in - 2;
-  if (!g || n < 0 || g->n_inputs != (size_t)n + 2 || g->n_outputs < (size_t)n + 1)
-    return cv_out(c, 0, cv_refuse(c, "its body doesn't fit"));
-  const int more = (int)g->n_outputs - n - 1;
-  int64_t steps = cv_known_int(c, 0, INT64_MAX), goes_on = cv_known_int(c, 1, 1);
-  collected *all = arena_array(&c->a, collected, more + 1);
-  ir_value *state[MOST_VALUES + 2], *out[MOST_VALUES];
-  if (!all) return cv_out(c, 0, cv_refuse(c, "out of memory"));
-  for (int i = 0; i < n; i++) state[2 + i] = cv_need(c, 2 + i);
-  for (int64_t i = 0; i < steps && goes_on && !c->failed; i++) {
-    if (i >= MOST_STEPS) cv_refuse(c, "more than %d steps", MOST_STEPS);
+/* Of a Loop: trip count, condition, then what is carried. The body: step, condition, carried; condition, carried,
+ * collected. */
+typedef struct loop {
+  const onnx_graph *g;
+  int n, more; /* carried, collected */
+  int64_t steps; /* -1: not known */
+  ir_value *trips, *cond; /* NULL: no limit; true */
+  ir_value *state[MOST_VALUES];
+} loop;
+
+static int64_t known_number(cv *c, ir_value *v, int64_t otherwise) {
+  const ir_value *known = v ? cv_fold(c, v, true) : NULL;
+  return known && ir_type_count(known->type) == 1 ? (int64_t)graph_constant_at(known->def, 0) : otherwise;
+}
+
+/* Step by step. False: it can't be, as a condition isn't known or there are too many. */
+static bool written_out(cv *c, const loop *l) {
+  ir_value *state[MOST_VALUES + 2] = {NULL}, *out[MOST_VALUES];
+  int64_t goes_on = l->cond ? known_number(c, l->cond, -1) : 1;
+  collected *all = arena_array(&c->a, collected, l->more + 1);
+  if (!all) return cv_refuse(c, "out of memory") == NULL;
+  if (goes_on < 0 || l->steps < 0) return false;
+  if (goes_on && l->steps > MOST_STEPS && l->steps < INT64_MAX) return false;
+  for (int i = 0; i < l->n; i++) state[2 + i] = l->state[i];
+  for (int64_t i = 0; i < l->steps && goes_on && !c->failed; i++) {
+    if (i >= MOST_STEPS) return false;
     state[0] = cv_constant(c, TSR_I64, 0, NULL, &i);
     state[1] = cv_number(c, TSR_BOOL, 1);
-    if (!c->graph(c, g, state, (size_t)n + 2, out)) break;
-    const ir_value *cond = cv_fold(c, out[0], true);
-    if (!cond) cv_refuse(c, "its condition depends on what the inputs hold");
-    goes_on = cond && graph_constant_at(cond->def, 0) != 0;
-    for (int k = 0; k < n; k++) state[2 + k] = out[1 + k];
-    for (int k = 0; k < more; k++) collect(c, &all[k], out[1 + n + k]);
+    if (!c->graph(c, l->g, state, (size_t)l->n + 2, out)) break;
+    if ((goes_on = known_number(c, out[0], -1)) < 0) return false;
+    for (int k = 0; k < l->n; k++) state[2 + k] = out[1 + k];
+    for (int k = 0; k < l->more; k++) collect(c, &all[k], out[1 + l->n + k]);
   }
-  for (int i = 0; i < n && !c->failed; i++)
+  for (int i = 0; i < l->n && !c->failed; i++)
     if (cv_wants(c, i)) cv_out(c, i, state[2 + i]);
-  for (int k = 0; k < more && !c->failed; k++)
-    if (cv_wants(c, n + k)) cv_out(c, n + k, joined(c, &all[k], false));
+  for (int k = 0; k < l->more && !c->failed; k++)
+    if (cv_wants(c, l->n + k)) cv_out(c, l->n + k, joined(c, &all[k], false));
+  return true;
+}
+
+static ir_value *scalar(cv *c, ir_value *v, tsr_dtype t) { return cv_cast(c, cv_reshape(c, v, 0, (int64_t[]){0}), t); }
+
+/* x with v at place `step` along the first axis. */
+static ir_value *placed(cv *c, ir_value *x, ir_value *step, ir_value *v) {
+  int64_t dims[TSR_MAX_RANK] = {1};
+  for (int i = 0; i < cv_rank(v); i++) dims[1 + i] = v->type->dims[i];
+  v = cv_reshape(c, v, 1 + cv_rank(v), dims);
+  return cv_op3(c, G_SCATTER_ND, x, cv_reshape(c, step, 2, (int64_t[]){1, 1}), v);
+}
+
+/* Whether to take another step: below the limit, and told to go on. */
+static bool condition(cv *c, cv_region *r, const loop *l, int n, ir_value *const *like) {
+  ir_value *args[GRAPH_CONTROL_OPERANDS] = {NULL}, *result = NULL;
+  if (cv_region_begin(c, r, n, like, args)) {
+    result = args[1];
+    if (l->trips) result = cv_op2(c, G_AND, result, cv_compare(c, "lt", args[0], l->trips));
+  }
+  return cv_region_end(c, r, 1, &result);
+}
+
+/* As a `while`: step, condition, what is carried, what is collected. What is collected needs a number of steps that is
+ * known and a condition that stays true, for its shape. */
+static void as_while(cv *c, loop *l) {
+  enum { STEP, COND, STATE };
+  ir_value *v[GRAPH_CONTROL_RESULTS] = {NULL}, *args[GRAPH_CONTROL_RESULTS] = {NULL}, *out[MOST_VALUES] = {NULL},
+           *next[GRAPH_CONTROL_RESULTS] = {NULL}, *results[GRAPH_CONTROL_RESULTS] = {NULL};
+  const int n = STATE + l->n, all = n + l->more;
+  cv_region r[2] = {{NULL}};
+  if (all > GRAPH_CONTROL_RESULTS || all > MOST_VALUES) cv_refuse(c, "%d values that are carried and collected", all);
+  v[STEP] = cv_number(c, TSR_I64, 0);
+  v[COND] = l->cond ? scalar(c, l->cond, TSR_BOOL) : cv_number(c, TSR_BOOL, 1);
+  if (l->trips) l->trips = scalar(c, l->trips, TSR_I64);
+  for (int i = 0; i < l->n; i++) v[STATE + i] = l->state[i];
+  const bool always = known_number(c, v[COND], 0) != 0;
+  if (!c->failed && cv_region_begin(c, &r[1], n, v, args) && c->graph(c, l->g, args, (size_t)n, out)) {
+    const bool goes_on = always && (out[0] == args[COND] || known_number(c, out[0], 0) != 0);
+    if (l->more && (l->steps < 0 || l->steps > INT32_MAX || !goes_on))
+      cv_refuse(c, "how many steps there are depends on what the inputs hold, and with it a result's shape");
+    next[STEP] = cv_op2(c, G_ADD, args[STEP], cv_number(c, TSR_I64, 1));
+    next[COND] = scalar(c, out[0], TSR_BOOL);
+    for (int i = 0; i < l->n && !c->failed; i++) {
+      next[STATE + i] = out[1 + i];
+      if (out[1 + i]->type != l->state[i]->type) cv_refuse(c, "what it carries changes its shape at a step");
+    }
+    for (int i = 0; i < l->more && !c->failed; i++) { /* an argument of its own, of the shape that is known now */
+      int64_t dims[TSR_MAX_RANK] = {l->steps};
+      ir_value *x = out[1 + l->n + i];
+      if (x->type->rank >= TSR_MAX_RANK) cv_refuse(c, "too many dimensions");
+      for (int k = 0; k < x->type->rank && k + 1 < TSR_MAX_RANK; k++) dims[1 + k] = x->type->dims[k];
+      const ir_builder here = c->b;
+      c->b = r[1].outside;
+      v[n + i] = cv_fill(c, x->type->dtype, 1 + x->type->rank, dims, 0);
+      c->b = here;
+      if (v[n + i]) args[n + i] = ir_block_arg(c->b.m, r[1].func->regions[0], v[n + i]->type, NULL);
+      next[n + i] = placed(c, args[n + i], args[STEP], x);
+    }
+  }
+  if (cv_region_end(c, &r[1], all, next)) condition(c, &r[0], l, all, v);
+  const int64_t most = l->steps >= 0 && l->steps < INT32_MAX ? l->steps : INT32_MAX;
+  cv_while(c, r, all, v, most, results);
+  for (int i = 0; i < l->n + l->more && !c->failed; i++)
+    if (cv_wants(c, i)) cv_out(c, i, results[STATE + i]);
+}
+
+static void op_loop(cv *c) {
+  loop l = {.g = graph_attr(c, "body"), .n = (int)c->node->n_in - 2};
+  if (!l.g || l.n < 0 || l.n + 2 > MOST_VALUES || l.g->n_inputs != (size_t)l.n + 2 || l.g->n_outputs < (size_t)l.n + 1)
+    return cv_out(c, 0, cv_refuse(c, "its body doesn't fit"));
+  l.more = (int)l.g->n_outputs - l.n - 1;
+  l.trips = cv_in(c, 0);
+  l.cond = cv_in(c, 1);
+  l.steps = l.trips ? known_number(c, l.trips, -1) : INT64_MAX;
+  for (int i = 0; i < l.n; i++) l.state[i] = cv_need(c, 2 + i);
+  for (int i = 0; i < 2; i++)
+    if (cv_has(c, i) && !c->failed && ir_type_count(cv_in(c, i)->type) != 1)
+      cv_refuse(c, "a limit of several elements");
+  if (!c->failed && !written_out(c, &l)) as_while(c, &l);
+  if (c->failed) cv_out(c, 0, NULL);
 }
 
 static int64_t direction(cv *c, const char *name, int i) {

@@ -28,12 +28,13 @@ static void op_topk(cv *c) {
     if (cv_wants(c, i) || c->failed) cv_out(c, i, out[i]);
 }
 
-/* How many there are must be known, where they are need not. */
+/* How many there are must be known, or may be as many as can be; where they are need not. */
 static void op_nonzero(cv *c) {
   ir_value *x = cv_need(c, 0), *known = cv_fold(c, x, true), *out[2] = {NULL};
   int64_t n = 0;
-  if (!known) return cv_out(c, 0, cv_refuse(c, "how many there are depends on what the inputs hold"));
-  for (int64_t i = 0; i < ir_type_count(known->type); i++) n += graph_constant_at(known->def, i) != 0;
+  if (!known && !c->o->bounded) return cv_out(c, 0, cv_refuse(c, CV_HOW_MANY));
+  if (!known) n = x ? ir_type_count(x->type) : 0;
+  for (int64_t i = 0; known && i < ir_type_count(known->type); i++) n += graph_constant_at(known->def, i) != 0;
   cv_make_n(c, G_NONZERO, 1, &x, CV_AT(TSR_INT("size", n), TSR_STRING("dtype", "i64")), 2, out);
   cv_out(c, 0, out[0]);
 }
@@ -83,7 +84,7 @@ static int64_t find_kinds(const uniques *u, bool sorted, int64_t *first, int64_t
 static void op_unique(cv *c) {
   ir_value *x = cv_need(c, 0), *known = cv_fold(c, x, true);
   if (!known || ir_type_count(known->type) > 4096)
-    return cv_out(c, 0, cv_refuse(c, "how many there are depends on what the inputs hold"));
+    return cv_out(c, 0, cv_refuse(c, CV_HOW_MANY));
   const int64_t total = ir_type_count(known->type);
   uniques u = {.slices = total, .length = 1, .stride = 1};
   int axis = 0;

@@ -83,18 +83,24 @@ static void op_dequantize(cv *c) {
   cv_out(c, 0, t ? cv_cast(c, y, t) : cv_refuse(c, "output_dtype %lld", (long long)to));
 }
 
-/* u8 with the scale and zero point that hold all elements and 0. */
-static void op_dynamic(cv *c) {
-  ir_value *x = cv_need(c, 0), *zero = cv_number(c, TSR_F32, 0);
+void cv_quantize_dynamic(cv *c, ir_value *x, ir_value *out[3]) {
+  ir_value *zero = cv_number(c, TSR_F32, 0);
   ir_value *low = cv_op2(c, G_MIN, cv_op1(c, G_REDUCE_MIN, x), zero);
   ir_value *high = cv_op2(c, G_MAX, cv_op1(c, G_REDUCE_MAX, x), zero);
   ir_value *scale = cv_op2(c, G_DIV, cv_op2(c, G_SUB, high, low), cv_number(c, TSR_F32, 255));
   ir_value *at = cv_op1(c, G_ROUND, cv_op2(c, G_DIV, cv_op1(c, G_NEG, low), scale));
   ir_value *point = cv_cast(c, at, TSR_U8);
   ir_value *y = cv_op1(c, G_ROUND, cv_op2(c, G_DIV, x, scale));
-  cv_out(c, 0, cv_cast(c, cv_op2(c, G_ADD, y, cv_cast(c, point, TSR_F32)), TSR_U8));
-  if (cv_wants(c, 1)) cv_out(c, 1, scale);
-  if (cv_wants(c, 2)) cv_out(c, 2, point);
+  out[0] = cv_cast(c, cv_op2(c, G_ADD, y, cv_cast(c, point, TSR_F32)), TSR_U8);
+  out[1] = scale;
+  out[2] = point;
+}
+
+static void op_dynamic(cv *c) {
+  ir_value *out[3];
+  cv_quantize_dynamic(c, cv_need(c, 0), out);
+  for (int i = 0; i < 3; i++)
+    if (cv_wants(c, i) || c->failed) cv_out(c, i, out[i]);
 }
 
 /* Requantized to the zero point's type. */
@@ -128,3 +134,5 @@ const cv_row onnx_rows_quantize[] = {{"QuantizeLinear", 10, op_quantize},
                                      {"DynamicQuantizeLinear", 11, op_dynamic},
                                      {"QLinearMatMul", 10, op_qlinear_matmul},
                                      {NULL, 0, NULL}};
+const cv_row onnx_rows_quantize_contrib[] = {
+    {"QuantizeLinear", 1, op_quantize}, {"DequantizeLinear", 1, op_dequantize}, {NULL, 0, NULL}};

@@ -1,4 +1,5 @@
-/* core/import/onnx/ops_recurrent.c - ONNX's RNN, GRU and LSTM, whose gates are in Graph IR's order. */
+/* core/import/onnx/ops_recurrent.c - ONNX's RNN, GRU and LSTM, whose gates are in Graph IR's order, and com.microsoft's
+ * LSTM of quantized weights. */
 #include <string.h>
 #include <strings.h>
 
@@ -25,14 +26,81 @@ typedef struct cell {
   int n_acts;
 } cell;
 
+/* ---- peepholes: written out, as lstm has none -------------------------------------------------------------------- */
+
+typedef struct peephole {
+  ir_value *x, *r, *c, *h, *p[3]; /* x: [steps, batch, gates * hidden], r: [gates * hidden, hidden]; p: of i, o, f */
+  ir_value *lengths;              /* [batch, 1], i32 */
+  int64_t steps, batch, hidden;
+  bool reverse;
+} peephole;
+
+static ir_value *gate(cv *c, ir_value *z, int k, int64_t hidden, ir_value *p, ir_value *cell) {
+  ir_value *sum = cv_part(c, z, 1, k * hidden, hidden);
+  return cv_op1(c, G_SIGMOID, cv_op2(c, G_ADD, sum, cv_op2(c, G_MUL, p, cell)));
+}
+
+/* i and f see the cell as it was, o as it is: y [steps, 1, batch, hidden]. */
+static ir_value *peephole_steps(cv *c, peephole *l) {
+  enum { MOST_STEPS = 512 };
+  ir_value **y = arena_array(&c->a, ir_value *, l->steps + 1);
+  if (!y || l->steps < 1 || l->steps > MOST_STEPS)
+    return cv_refuse(c, "%lld steps with peepholes", (long long)l->steps);
+  for (int64_t s = 0; s < l->steps && !c->failed; s++) {
+    const int64_t t = l->reverse ? l->steps - 1 - s : s, n = l->hidden;
+    ir_value *x = cv_reshape(c, cv_part(c, l->x, 0, t, 1), 2, (int64_t[]){l->batch, 4 * n});
+    ir_value *z = cv_op2(c, G_ADD, x, cv_at2(c, G_MATMUL, l->h, l->r, TSR_BOOLEAN("transpose_b", true)));
+    ir_value *i = gate(c, z, 0, n, l->p[0], l->c), *f = gate(c, z, 2, n, l->p[2], l->c);
+    ir_value *u = cv_op1(c, G_TANH, cv_part(c, z, 1, 3 * n, n));
+    ir_value *cell = cv_op2(c, G_ADD, cv_op2(c, G_MUL, f, l->c), cv_op2(c, G_MUL, i, u));
+    ir_value *h = cv_op2(c, G_MUL, gate(c, z, 1, n, l->p[1], cell), cv_op1(c, G_TANH, cell));
+    ir_value *is = cv_compare(c, "gt", l->lengths, cv_number(c, TSR_I32, (double)t));
+    y[t] = cv_reshape(c, cv_where(c, is, h, cv_like(c, h, 0)), 4, (int64_t[]){1, 1, l->batch, n});
+    l->c = cv_where(c, is, cell, l->c);
+    l->h = cv_where(c, is, h, l->h);
+  }
+  return c->failed ? NULL : cv_concat(c, (int)l->steps, y, 0);
+}
+
+/* Number d along the first axis, without it. */
+static ir_value *one(cv *c, ir_value *x, int64_t d) {
+  x = cv_part(c, x, 0, d, 1);
+  return x ? cv_reshape(c, x, x->type->rank - 1, x->type->dims + 1) : NULL;
+}
+
+static void peepholes(cv *c, ir_value *const *in, ir_value **out) {
+  const char *direction = cv_str(c, "direction", "forward");
+  const int64_t directions = cv_dim(in[1], 0), hidden = cv_dim(in[2], 2);
+  ir_value *parts[3][2] = {{NULL}};
+  if (directions > 2) cv_refuse(c, "%lld directions", (long long)directions);
+  for (int64_t d = 0; d < directions && !c->failed; d++) {
+    peephole l = {.steps = cv_dim(in[0], 0), .batch = cv_dim(in[0], 1), .hidden = hidden};
+    l.reverse = d == 1 || !strcmp(direction, "reverse");
+    ir_value *bias = one(c, in[3], d), *p = one(c, cv_in(c, 7), d);
+    bias = cv_op2(c, G_ADD, cv_part(c, bias, 0, 0, 4 * hidden), cv_part(c, bias, 0, 4 * hidden, 4 * hidden));
+    l.x = cv_at2(c, G_MATMUL, in[0], one(c, in[1], d), TSR_BOOLEAN("transpose_b", true));
+    l.x = cv_op2(c, G_ADD, l.x, bias);
+    l.r = one(c, in[2], d);
+    l.lengths = cv_reshape(c, in[4], 2, (int64_t[]){l.batch, 1});
+    l.h = one(c, in[5], d);
+    l.c = one(c, in[6], d);
+    for (int i = 0; i < 3; i++) l.p[i] = cv_part(c, p, 0, i * hidden, hidden);
+    parts[0][d] = peephole_steps(c, &l);
+    parts[1][d] = cv_reshape(c, l.h, 3, (int64_t[]){1, l.batch, hidden});
+    parts[2][d] = cv_reshape(c, l.c, 3, (int64_t[]){1, l.batch, hidden});
+  }
+  for (int i = 0; i < 3 && !c->failed; i++) out[i] = cv_concat(c, (int)directions, parts[i], i ? 0 : 1);
+}
+
+/* ---- cells ------------------------------------------------------------------------------------------------------- */
+
 /* layout 1 has the batch first: [batch, steps, ..], states [batch, directions, hidden]. */
-static void recurrent(cv *c, const cell *k) {
-  ir_value *in[7] = {cv_need(c, 0), cv_need(c, 1), cv_need(c, 2)}, *out[3] = {NULL};
+static void recurrent(cv *c, const cell *k, ir_value *x, ir_value *w, ir_value *r) {
+  ir_value *in[7] = {x, w, r}, *out[3] = {NULL};
   const bool batch_first = cv_int(c, "layout", 0) != 0;
   bool relu = false;
   if (!in[0] || !in[1] || !in[2] || !usual(c, k->acts, k->n_acts, k->code == G_RNN ? &relu : NULL))
     return cv_out(c, 0, NULL);
-  if (cv_has(c, 7)) return cv_out(c, 0, cv_refuse(c, "peepholes"));
   if (cv_int(c, "input_forget", 0)) return cv_out(c, 0, cv_refuse(c, "input_forget"));
   if (batch_first) in[0] = cv_swap(c, in[0], 0, 1);
   const tsr_dtype t = in[0]->type->dtype;
@@ -53,7 +121,8 @@ static void recurrent(cv *c, const cell *k) {
   int n_in = 5 + k->states;
   const bool plain = !cv_has(c, 4) && !cv_has(c, 5) && !cv_has(c, 6);
   if (plain) n_in = cv_has(c, 3) ? 4 : 3;
-  cv_make_n(c, k->code, n_in, in, attrs, n_attrs, 1 + k->states, out);
+  if (k->code == G_LSTM && cv_has(c, 7)) peepholes(c, in, out);
+  else cv_make_n(c, k->code, n_in, in, attrs, n_attrs, 1 + k->states, out);
   if (batch_first) { /* [steps, directions, batch, hidden] to [batch, steps, directions, hidden] */
     out[0] = cv_transpose(c, out[0], (int64_t[]){2, 0, 1, 3});
     for (int i = 1; i <= k->states; i++) out[i] = cv_swap(c, out[i], 0, 1);
@@ -62,8 +131,32 @@ static void recurrent(cv *c, const cell *k) {
     if (cv_wants(c, i) || c->failed) cv_out(c, i, out[i]);
 }
 
-static void op_rnn(cv *c) { recurrent(c, &(cell){G_RNN, 1, 1, {"Tanh"}, 1}); }
-static void op_gru(cv *c) { recurrent(c, &(cell){G_GRU, 3, 1, {"Sigmoid", "Tanh"}, 2}); }
-static void op_lstm(cv *c) { recurrent(c, &(cell){G_LSTM, 4, 2, {"Sigmoid", "Tanh", "Tanh"}, 3}); }
+static void of_floats(cv *c, const cell *k) { recurrent(c, k, cv_need(c, 0), cv_need(c, 1), cv_need(c, 2)); }
+static const cell lstm = {G_LSTM, 4, 2, {"Sigmoid", "Tanh", "Tanh"}, 3};
+static void op_rnn(cv *c) { of_floats(c, &(cell){G_RNN, 1, 1, {"Tanh"}, 1}); }
+static void op_gru(cv *c) { of_floats(c, &(cell){G_GRU, 3, 1, {"Sigmoid", "Tanh"}, 2}); }
+static void op_lstm(cv *c) { of_floats(c, &lstm); }
+
+/* Integers [directions, inputs, gates * hidden], with scales and zero points of each direction or column, as f32 and in
+ * ONNX's order, [directions, gates * hidden, inputs]. */
+static ir_value *weights_of(cv *c, int at, int scale_at) {
+  ir_value *w = cv_need(c, at), *part[2] = {cv_need(c, scale_at), cv_need(c, scale_at + 1)};
+  for (int i = 0; i < 2 && w && part[i]; i++) {
+    const int64_t n = w->type->dims[0] ? ir_type_count(part[i]->type) / w->type->dims[0] : 0;
+    part[i] = cv_reshape(c, part[i], 3, (int64_t[]){w->type->dims[0], 1, n});
+  }
+  if (cv_rank(w) != 3) return cv_refuse(c, "weights of %d dimensions", cv_rank(w));
+  w = cv_op2(c, G_SUB, cv_cast(c, w, TSR_I32), cv_cast(c, part[1], TSR_I32));
+  return cv_swap(c, cv_op2(c, G_MUL, cv_cast(c, w, TSR_F32), part[0]), 1, 2);
+}
+
+/* x is rounded as DynamicQuantizeLinear has it, the state isn't. */
+static void op_dynamic_lstm(cv *c) {
+  ir_value *x = cv_need(c, 0), *q[3];
+  cv_quantize_dynamic(c, x, q);
+  ir_value *steps = cv_op2(c, G_SUB, cv_cast(c, q[0], TSR_I32), cv_cast(c, q[2], TSR_I32));
+  recurrent(c, &lstm, cv_op2(c, G_MUL, cv_cast(c, steps, TSR_F32), q[1]), weights_of(c, 1, 8), weights_of(c, 2, 10));
+}
 
 const cv_row onnx_rows_recurrent[] = {{"RNN", 7, op_rnn}, {"GRU", 7, op_gru}, {"LSTM", 7, op_lstm}, {NULL, 0, NULL}};
+const cv_row onnx_rows_recurrent_contrib[] = {{"DynamicQuantizeLSTM", 1, op_dynamic_lstm}, {NULL, 0, NULL}};

@@ -11,6 +11,7 @@ typedef struct onnx_options {
    * not known. The program is then made for these. May be NULL. */
   const void *(*elements)(void *user, const char *name, tsr_dtype type, size_t bytes);
   void *user;
+  bool bounded; /* results whose number depends on what the inputs hold are as long as they can be, with -1 behind */
   int64_t any_dim; /* what dimensions are that nothing gives; 0: that is an error */
 } onnx_options;
 

@@ -4,11 +4,14 @@
 #include <string.h>
 
 static const cv_row *const of_onnx[] = {
-    onnx_rows_pointwise, onnx_rows_compare,  onnx_rows_reduce,  onnx_rows_move,      onnx_rows_shape,
-    onnx_rows_slice,     onnx_rows_index,    onnx_rows_product, onnx_rows_conv,      onnx_rows_pool,
-    onnx_rows_norm,      onnx_rows_quantize, onnx_rows_image,   onnx_rows_recurrent, onnx_rows_attention,
-    onnx_rows_loss,      onnx_rows_control,  onnx_rows_order,   onnx_rows_signal,    NULL};
-static const cv_row *const of_microsoft[] = {onnx_rows_contrib, NULL}, *const of_preview[] = {onnx_rows_train, NULL};
+    onnx_rows_pointwise, onnx_rows_compare,  onnx_rows_reduce,     onnx_rows_move,      onnx_rows_shape,
+    onnx_rows_slice,     onnx_rows_index,    onnx_rows_product,    onnx_rows_conv,      onnx_rows_pool,
+    onnx_rows_norm,      onnx_rows_quantize, onnx_rows_image,      onnx_rows_recurrent, onnx_rows_attention,
+    onnx_rows_loss,      onnx_rows_control,  onnx_rows_order,      onnx_rows_signal,    onnx_rows_detect,
+    onnx_rows_suppress,  onnx_rows_simplified, NULL};
+static const cv_row *const of_microsoft[] = {onnx_rows_contrib, onnx_rows_recurrent_contrib, onnx_rows_decoder,
+                                             onnx_rows_fused,   onnx_rows_quantize_contrib,  NULL};
+static const cv_row *const of_preview[] = {onnx_rows_train, NULL};
 
 static const struct {
   const char *name;

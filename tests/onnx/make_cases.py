@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""Makes tests/onnx/cases: small models with inputs and what ONNX Runtime computes of them, in the form of ONNX's own
+cases (`tessera test-onnx`): control flow that depends on what the inputs hold, and ops of ONNX Runtime's own domain.
+usage: make_cases.py OUT
+The packages onnx and onnxruntime (1.32.0)."""
+import os
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto as T, helper, numpy_helper
+
+rng = np.random.default_rng(1)
+node, graph = helper.make_node, helper.make_graph
+TYPES = {np.dtype(np.float32): T.FLOAT, np.dtype(np.float16): T.FLOAT16, np.dtype(np.int64): T.INT64,
+         np.dtype(np.int32): T.INT32, np.dtype(bool): T.BOOL, np.dtype(np.uint8): T.UINT8, np.dtype(np.int8): T.INT8}
+
+
+def floats(*shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def value(name, kind=T.FLOAT, shape=None):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def constants(**arrays):
+    return [numpy_helper.from_array(np.asarray(a), name) for name, a in arrays.items()]
+
+
+def case(name, nodes, inputs, outputs, initializers=(), opset=17):
+    """inputs: {name: array}; outputs: names, or values."""
+    ins = [value(k, TYPES[v.dtype], v.shape) for k, v in inputs.items()]
+    outs = [o if not isinstance(o, str) else value(o) for o in outputs]
+    g = graph(nodes, name, ins, outs, list(initializers))
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(g, opset_imports=opsets, producer_name="make_cases.py")
+    model.ir_version = 8
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    results = session.run(None, inputs)
+    folder = f"{sys.argv[1]}/{name}/test_data_set_0"
+    os.makedirs(folder, exist_ok=True)
+    onnx.save(model, f"{sys.argv[1]}/{name}/model.onnx")
+    for what, arrays in (("input", inputs.values()), ("output", results)):
+        for i, a in enumerate(arrays):
+            with open(f"{folder}/{what}_{i}.pb", "wb") as f:
+                f.write(numpy_helper.from_array(np.asarray(a)).SerializeToString())
+
+
+# ---- control flow ----------------------------------------------------------------------------------------------------
+def body(nodes, carried, more=(), initializers=()):
+    """Of a Loop that goes on as it was told: (i, ci, carried..) to (co, carried.., more..)."""
+    return graph([*nodes, node("Identity", ["ci"], ["co"])], "body",
+                 [value("i", T.INT64, []), value("ci", T.BOOL, []), *(value(a) for a, _ in carried)],
+                 [value("co", T.BOOL, []), *(value(b) for _, b in carried), *(value(m) for m in more)],
+                 list(initializers))
+
+
+x, w = floats(3, 4), floats(4, 4)
+then = graph([node("Add", ["x", "k1"], ["t0"]), node("MatMul", ["t0", "w"], ["t1"])], "then", [], [value("t1")],
+             constants(k1=np.float32(1)))
+same = graph([node("Identity", ["x"], ["t1"])], "same", [], [value("t1")])
+other = graph([node("Sub", ["x", "k2"], ["e1"])], "else", [], [value("e1")], constants(k2=np.float32(2)))
+for c in (True, False):
+    case(f"if_{c}", [node("If", ["c"], ["y"], then_branch=then, else_branch=other), node("MatMul", ["y", "w"], ["z"])],
+         {"c": np.array(c), "x": x}, ["z"], constants(w=w))
+    case(f"if_outer_value_{c}", [node("If", ["c"], ["y"], then_branch=same, else_branch=other)],
+         {"c": np.array([c]), "x": x}, ["y"])
+steps = body([node("MatMul", ["a", "w"], ["b0"]), node("Tanh", ["b0"], ["b1"]), node("Cast", ["i"], ["f"], to=T.FLOAT),
+              node("Add", ["b1", "f"], ["b"])], [("a", "b")])
+inner = graph([node("MatMul", ["p", "w"], ["q0"]), node("Add", ["q0", "b"], ["q1"]), node("Sigmoid", ["q1"], ["q"]),
+               node("Identity", ["cj"], ["cjo"])], "inner",
+              [value("j", T.INT64, []), value("cj", T.BOOL, []), value("p")], [value("cjo", T.BOOL, []), value("q")])
+nested = body([node("Mul", ["a", "k"], ["b"]), node("Loop", ["n", "", "a"], ["r"], body=inner),
+               node("Add", ["r", "x"], ["b2"])], [("a", "b2")], initializers=constants(k=np.float32(0.5)))
+three = graph([node("Mul", ["a", "three"], ["t1"])], "then", [], [value("t1")], constants(three=np.float32(3)))
+less = graph([node("Sub", ["a", "x"], ["e1"])], "else", [], [value("e1")])
+chosen = body([node("ReduceSum", ["a"], ["s"], keepdims=0), node("Less", ["s", "zero"], ["l"]),
+               node("If", ["l"], ["b"], then_branch=three, else_branch=less)], [("a", "b")],
+              initializers=constants(zero=np.float32(0)))
+for n in (0, 1, 5):
+    count = {"n": np.array(n, np.int64), "x": x}
+    case(f"loop_{n}_trips", [node("Loop", ["n", "", "x"], ["y"], body=steps)], count, ["y"], constants(w=w))
+    case(f"loop_in_loop_{n}", [node("Loop", ["n", "", "x"], ["y"], body=nested), node("MatMul", ["y", "w"], ["z"])],
+         count, ["z"], constants(w=w))
+    case(f"if_in_loop_{n}", [node("Loop", ["n", "", "x"], ["y"], body=chosen)], count, ["y"])
+until = graph([node("Mul", ["a", "two"], ["b"]), node("ReduceMax", ["b"], ["top"], keepdims=0),
+               node("Less", ["top", "limit"], ["co"])], "until",
+              [value("i", T.INT64, []), value("ci", T.BOOL, []), value("a")], [value("co", T.BOOL, []), value("b")],
+              constants(two=np.float32(2)))
+for limit, go in ((-1, True), (100, True), (9, False)):
+    case(f"loop_until_{limit}", [node("Loop", ["", "c", "x"], ["y"], body=until)],
+         {"c": np.array(go), "x": np.abs(x), "limit": np.array(limit, np.float32)}, ["y"])
+case("loop_until_3", [node("Loop", ["m", "c", "x"], ["y"], body=until)],
+     {"c": np.array(True), "x": np.abs(x), "limit": np.array(1e9, np.float32)}, ["y"], constants(m=np.int64(3)))
+long = body([node("Mul", ["a", "k"], ["b"]), node("ReduceSum", ["b"], ["s"], keepdims=0),
+             node("Identity", ["b"], ["bb"])], [("a", "b")], ["s", "bb"], constants(k=np.float32(0.999)))
+case("loop_collects_600", [node("Loop", ["m", "", "x"], ["y", "sums", "all"], body=long)], {"x": floats(1, 2)},
+     ["y", "sums", "all"], constants(m=np.int64(600)))
+
+
+# ---- com.microsoft: decoders -----------------------------------------------------------------------------------------
+def ms(op, inputs, outputs=("y",), **attributes):
+    return node(op, list(inputs), list(outputs), domain="com.microsoft", **attributes)
+
+
+case("simplified_layer_norm", [node("SimplifiedLayerNormalization", ["x", "g"], ["y"], axis=-1, epsilon=1e-5)],
+     {"x": floats(2, 3, 16)}, ["y"], constants(g=floats(16)))
+case("skip_simplified_layer_norm", [ms("SkipSimplifiedLayerNormalization", ["x", "s", "g"], ["y", "", "", "sum"])],
+     {"x": floats(2, 3, 16), "s": floats(2, 3, 16)}, ["y", "sum"], constants(g=floats(16)))
+for op in ("Gelu", "QuickGelu", "FastGelu"):
+    case(op.lower(), [ms(op, ["x"])], {"x": floats(3, 8)}, ["y"])
+case("bias_gelu", [ms("BiasGelu", ["x", "b"])], {"x": floats(3, 8)}, ["y"], constants(b=floats(8)))
+
+
+def nbits(name, k, n, bits, block, exact, zero, rows=3):
+    blocks = (k + block - 1) // block
+    scales = np.abs(floats(n * blocks)) / 8
+    if exact:
+        scales = scales.astype(np.float16).astype(np.float32)
+    given = {"b": rng.integers(0, 256, (n, blocks, block * bits // 8)).astype(np.uint8), "s": scales}
+    if zero:
+        given["z"] = rng.integers(0, 256, n * ((blocks * bits + 7) // 8)).astype(np.uint8)
+    case("matmul_nbits_" + name, [ms("MatMulNBits", ["x", *given], K=k, N=n, bits=bits, block_size=block)],
+         {"x": floats(rows, k)}, ["y"], constants(**given))
+
+
+nbits("q4_0", 64, 10, 4, 32, True, False)
+nbits("blocks_of_128", 256, 7, 4, 128, True, False, 1)
+nbits("f32_scales", 64, 10, 4, 32, False, False)
+nbits("zeros", 96, 5, 4, 32, True, True)
+nbits("part_of_a_block", 40, 6, 4, 32, True, False)
+nbits("8_bits", 64, 4, 8, 32, True, False)
+angle = np.arange(32)[:, None] / 100 ** (np.arange(4) / 4)
+tables = constants(cos=np.cos(angle).astype(np.float32), sin=np.sin(angle).astype(np.float32))
+for interleaved in (0, 1):
+    case(f"rotary_{interleaved}", [ms("RotaryEmbedding", ["x", "p", "cos", "sin"], interleaved=interleaved)],
+         {"x": floats(2, 5, 24), "p": rng.integers(0, 30, (2, 5))}, ["y"], tables)
+case("rotary_offset", [ms("RotaryEmbedding", ["x", "p", "cos", "sin"])], {"x": floats(2, 3, 5, 8), "p": np.array([7])},
+     ["y"], tables)
+case("rotary_part", [ms("RotaryEmbedding", ["x", "p", "cos", "sin"], num_heads=2, rotary_embedding_dim=8)],
+     {"x": floats(1, 5, 24), "p": np.array([3])}, ["y"], tables)
+
+
+def grouped(name, length, past, last, total, packed=False, heads=4, kv=2, **attributes):
+    """last: of each entry of the batch, the place of its last key. What its past has behind its keys is zeros."""
+    batch, width = len(last), 16
+    angles = np.arange(32)[:, None] / 100 ** (np.arange(width // 2) / (width // 2))
+    given = {"q": floats(batch, length, (heads + 2 * kv if packed else heads) * width)}
+    if not packed:
+        given.update(k=floats(batch, length, kv * width), v=floats(batch, length, kv * width))
+    names = ["q", "", ""] if packed else ["q", "k", "v"]
+    given.update(pk=floats(batch, kv, past, width), pv=floats(batch, kv, past, width))
+    for b, end in enumerate(last):
+        for key in ("pk", "pv"):
+            given[key][b, :, max(end + 1 - length, 0):] = 0
+    given.update(last=np.array(last, np.int32), total=np.array(total, np.int32))
+    names += ["pk", "pv", "last", "total"] + (["cos", "sin"] if attributes.get("do_rotary") else [])
+    case("group_query_" + name, [ms("GroupQueryAttention", names, ["y", "nk", "nv"], num_heads=heads, kv_num_heads=kv,
+                                    **attributes)], given, ["y", "nk", "nv"],
+         constants(cos=np.cos(angles).astype(np.float32), sin=np.sin(angles).astype(np.float32))
+         if attributes.get("do_rotary") else ())
+
+
+grouped("prompt", 6, 0, [5, 5], 6)
+grouped("next", 1, 5, [5, 5], 6)
+grouped("next_of_different_lengths", 1, 8, [7, 3], 8)
+grouped("rotary", 1, 8, [6, 6], 7, do_rotary=1)
+grouped("packed", 4, 0, [3], 4, packed=True, do_rotary=1, rotary_interleaved=1)
+grouped("window", 7, 0, [6], 7, local_window_size=3)
+grouped("softcap", 3, 4, [6], 7, softcap=2.0, scale=0.5)
+
+
+# ---- com.microsoft: what the optimizer makes ------------------------------------------------------------------------
+image, kernel = floats(1, 3, 7, 6), floats(4, 3, 3, 3)
+for activation, parameters in (("Relu", None), ("Sigmoid", None), ("Tanh", None), ("LeakyRelu", [0.3]),
+                               ("Clip", [-0.5, 0.75]), ("HardSigmoid", [0.25, 0.4])):
+    more = {"activation_params": parameters} if parameters else {}
+    case("fused_conv_" + activation.lower(),
+         [ms("FusedConv", ["x", "w", "b"], activation=activation, pads=[1, 1, 1, 1], **more)], {"x": image}, ["y"],
+         constants(w=kernel, b=floats(4)))
+case("fused_conv_added", [ms("FusedConv", ["x", "w", "b", "z"], activation="Relu", strides=[2, 2])],
+     {"x": image, "z": floats(1, 4, 3, 2)}, ["y"], constants(w=kernel, b=floats(4)))
+case("fused_gemm", [ms("FusedGemm", ["x", "w", "b"], activation="LeakyRelu", activation_alpha=0.2, alpha=0.5,
+                       transB=1)], {"x": floats(3, 8)}, ["y"], constants(w=floats(5, 8), b=floats(5)))
+embedding = constants(words=floats(20, 8), places=floats(12, 8), segments=floats(2, 8), g=floats(8), b=floats(8))
+tokens = {"ids": rng.integers(0, 20, (2, 5)).astype(np.int32), "seg": rng.integers(0, 2, (2, 5)).astype(np.int32)}
+case("embed_layer_norm", [ms("EmbedLayerNormalization", ["ids", "seg", "words", "places", "segments", "g", "b", "mask"],
+                             ["y", "counts"])],
+     {**tokens, "mask": np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)}, ["y", value("counts", T.INT32)],
+     embedding)
+case("embed_layer_norm_no_segments", [ms("EmbedLayerNormalization", ["ids", "", "words", "places", "", "g", "b"],
+                                         ["y", "counts"])], {"ids": tokens["ids"]},
+     ["y", value("counts", T.INT32)], embedding)
+q, p = rng.integers(0, 256, (3, 8)).astype(np.uint8), rng.integers(-128, 128, (8, 5)).astype(np.int8)
+for name, columns in (("tensor", 1), ("columns", 5)):
+    scale = np.abs(floats(columns)) + 0.1 if columns > 1 else np.float32(0.2)
+    zero = rng.integers(-3, 4, columns).astype(np.int8) if columns > 1 else np.int8(2)
+    case("integer_to_float_" + name, [ms("MatMulIntegerToFloat", ["a", "b", "sa", "sb", "za", "zb", "bias"])], {"a": q},
+         ["y"], constants(b=p, sa=np.float32(0.1), sb=scale, za=np.uint8(120), zb=zero, bias=floats(5)))
+    case("dynamic_quantize_matmul_" + name, [ms("DynamicQuantizeMatMul", ["a", "b", "sb", "zb", "bias"])],
+         {"a": floats(3, 8)}, ["y"], constants(b=p, sb=scale, zb=zero, bias=floats(5)))
+case("qgemm", [ms("QGemm", ["a", "sa", "za", "b", "sb", "zb", "c", "sy", "zy"], transB=1)], {"a": q},
+     [value("y", T.UINT8)],
+     constants(sa=np.float32(0.1), za=np.uint8(120), b=p.T.copy(), sb=np.float32(0.2), zb=np.int8(0),
+               c=rng.integers(-99, 99, 5).astype(np.int32), sy=np.float32(9.0), zy=np.uint8(128)))
+case("qgemm_to_float", [ms("QGemm", ["a", "sa", "za", "b", "sb", "zb"], alpha=0.5)], {"a": q}, ["y"],
+     constants(sa=np.float32(0.1), za=np.uint8(120), b=p, sb=np.abs(floats(5)), zb=np.zeros(5, np.int8)))
+
+
+# ---- detectors -------------------------------------------------------------------------------------------------------
+low = rng.random((2, 30, 2)).astype(np.float32) * 10
+boxes = np.concatenate([low, low + 0.1 + 3 * rng.random((2, 30, 2)).astype(np.float32)], 2)
+case("non_max_suppression", [node("NonMaxSuppression", ["boxes", "scores", "most", "overlap", "least"], ["y"])],
+     {"boxes": boxes, "scores": rng.random((2, 3, 30)).astype(np.float32)}, [value("y", T.INT64)],
+     constants(most=np.array([6]), overlap=np.float32([0.3]), least=np.float32([0.4])))
+case("roi_align", [node("RoiAlign", ["x", "rois", "which"], ["y"], output_height=3, output_width=2, sampling_ratio=2,
+                        spatial_scale=0.5)],
+     {"x": floats(2, 3, 8, 9), "rois": np.float32([[0, 0, 9, 9], [-8, -9, 30, 40], [3, 3, 3, 3]]),
+      "which": np.array([0, 1, 1])}, ["y"])
