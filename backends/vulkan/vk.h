@@ -255,9 +255,11 @@ typedef struct vk_bound {
   uint32_t n_pushed;
   uint8_t binding[EMIT_SPIRV_MAX_BINDINGS]; /* of pushed[i] */
   VkDescriptorBufferInfo pushed[EMIT_SPIRV_MAX_BINDINGS];
-  uint32_t start[EMIT_SPIRV_MAX_BINDINGS]; /* first byte of each argument in what is bound */
+  uint32_t start[EMIT_SPIRV_MAX_BINDINGS]; /* first byte of each argument, from what is bound on: modulo 2^32 */
 } vk_bound;
-tsr_status vk_bind_buffers(be_device *d, vk_sets *s, const be_launch *l, const be_range *bindings, vk_bound *out);
+/* slab: for these blocks of it; NULL: for all. */
+tsr_status vk_bind_buffers(be_device *d, vk_sets *s, const be_launch *l, const be_slab *slab, const be_range *bindings,
+                           vk_bound *out);
 void vk_record_bound(be_device *d, VkCommandBuffer cmd, const vk_bound *b);
 void vk_variants_destroy(be_device *d, vk_kernel *k);
 
