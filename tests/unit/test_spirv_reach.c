@@ -1,12 +1,13 @@
 /* What blocks reach of buffers that a descriptor doesn't take whole: random indices, each computed for every block,
  * thread and turn of the loop, keep within the windows that were found; the slabs are the grid, each block once. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "core/emit/spirv/spirv.h"
 #include "tests/support/spirv_check.h"

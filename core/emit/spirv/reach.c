@@ -319,7 +319,7 @@ static void halve(const box *b, int axis, box *lower, box *upper) {
   upper->first[axis] += lower->n[axis], upper->n[axis] -= lower->n[axis];
 }
 
-/* The axis whose half reaches least; of equals the last one that can be cut, by which a grid is gone through slowest. */
+/* The axis whose half reaches least; of equals the last one that can be cut, the slowest of the grid. */
 static tsr_status best_axis(reach *r, const box *b, int *axis) {
   int64_t least = INT64_MAX, widest;
   int arg;

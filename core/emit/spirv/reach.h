@@ -1,6 +1,6 @@
 /* core/emit/spirv/reach.h - which bytes of their buffers the blocks of a kernel reach, so that a buffer larger than
- * what a descriptor takes (tsr_caps::max_range_bytes) is bound piece by piece: the grid is cut into boxes of blocks that each
- * keep within a window of every argument. */
+ * what a descriptor takes (tsr_caps::max_range_bytes) is bound piece by piece: the grid is cut into boxes of blocks
+ * that each keep within a window of every argument. */
 #ifndef CORE_EMIT_SPIRV_REACH_H
 #define CORE_EMIT_SPIRV_REACH_H
 #include "core/device/backend.h"
