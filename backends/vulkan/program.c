@@ -266,7 +266,8 @@ tsr_status vk_recording_make(be_program *p, be_stream *s, vk_recording *r, bool 
   r->valid = false;
   TSR_TRY(wait_unused(d, r));
   if (!r->pool) {
-    VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, .queueFamilyIndex = d->family[VK_COMPUTE]};
+    VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                    .queueFamilyIndex = d->family[VK_COMPUTE]};
     VK_TRY(d, d->fn.vkCreateCommandPool(d->vk, &pool, NULL, &r->pool));
   } else {
     VK_TRY(d, d->fn.vkResetCommandPool(d->vk, r->pool, 0));

@@ -348,7 +348,8 @@ static tsr_status cut(reach *r, box b) {
   }
 }
 
-tsr_status emit_spirv_reach(const ir_op *k, const tsr_caps *caps, const int64_t *bytes, arena *a, be_kernel_desc *d) {
+/* Of kernel `k`, whose arguments have bytes[i] each. */
+static tsr_status cut_grid(const ir_op *k, const tsr_caps *caps, const int64_t *bytes, arena *a, be_kernel_desc *d) {
   reach r = {.kernel = k, .caps = caps, .bytes = bytes, .a = a, .n_args = d->n_args, .subgroup = d->subgroup};
   box all = {{0}, {d->grid[0], d->grid[1], d->grid[2]}};
   bool large = false;
@@ -409,7 +410,7 @@ tsr_status emit_spirv_slabs(const ir_module *target, const tsr_caps *caps, arena
     if (!bytes) return st_oom();
     launched_bytes(target, d->name, d->n_args, bytes);
     forget(k->regions[0]);
-    TSR_TRY(emit_spirv_reach(k, caps, bytes, a, d++));
+    TSR_TRY(cut_grid(k, caps, bytes, a, d++));
   }
   return NULL;
 }

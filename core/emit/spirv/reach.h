@@ -6,10 +6,9 @@
 #include "core/device/backend.h"
 #include "core/ir/ir.h"
 
-/* Cuts the grid of kernel `k`, whose arguments have bytes[i] each, into d->slabs, which live in `a`; leaves d alone
- * where all fit. TSR_UNSUPPORTED: one block reaches more of an argument than that. */
-tsr_status emit_spirv_reach(const ir_op *k, const tsr_caps *caps, const int64_t *bytes, arena *a, be_kernel_desc *d);
-/* The same for all kernels of a module, d[i] each, with the sizes that its programs launch them with. */
+/* Cuts the grids of a module's kernels, d[i] each, into d[i].slabs, which live in `a`, with the sizes of arguments that
+ * its programs launch them with; leaves alone those whose arguments all fit. TSR_UNSUPPORTED: one block reaches more of
+ * an argument than that. */
 tsr_status emit_spirv_slabs(const ir_module *target, const tsr_caps *caps, arena *a, be_kernel_desc *d);
 
 #endif

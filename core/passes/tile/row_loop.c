@@ -59,8 +59,8 @@ tsr_status row_loop_fold(kb_kernel *k, row_work *w, const recipe_fold *f, ir_val
   const ir_reducer *g = ir_reducer_named(f->op);
   const double identity = ir_reducer_identity(g, t); /* columns beyond the row count as it too */
   bool compensated = g->code == SC_ADD && dtype_is_float(t) && policy_named(k->opts->policy) == TSR_POLICY_KAHAN_SUM;
-  /* A SIMD register's lanes are added up for each chunk: a loop that carries a chunk's columns moves them through memory
-   * each time around. */
+  /* A SIMD register's lanes are added up for each chunk: a loop that carries a chunk's columns moves them through
+   * memory each time around. */
   const bool narrow = !compensated && k->opts->caps && caps_simd_like(k->opts->caps);
   ir_value *x, *next[2] = {NULL, NULL},
                *init[2] = {narrow ? kb_fill(&k->b, kb_frag(k, t, w->row->tm, 1), identity)
