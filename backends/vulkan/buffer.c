@@ -48,8 +48,11 @@ static tsr_status too_large(const be_device *d, size_t bytes) {
 
 /* `size` bytes as VkBuffers of at most the driver's largest. What they ask of memory, all together, in *req. */
 static tsr_status make_pieces(be_device *d, be_buffer *b, size_t size, const void *next, VkMemoryRequirements *req) {
+  const bool both = d->queue[VK_TRANSFER] != VK_NULL_HANDLE;
   VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .pNext = next,
-                             .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
+                             .sharingMode = both ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
+                             .queueFamilyIndexCount = both ? VK_QUEUES : 0,
+                             .pQueueFamilyIndices = d->family,
                              .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT | (d->features.bda ? VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT : 0)};
   *req = (VkMemoryRequirements){.memoryTypeBits = UINT32_MAX};
   b->piece = size;
@@ -221,10 +224,13 @@ tsr_status vk_buffer_import(be_device *d, const void *desc, size_t bytes, be_buf
 static void wait_if_lost(be_device *d) {
   if (!atomic_load(&d->lost)) return;
   vk_queue_lock(d);
-  VkResult r = d->fn.vkQueueWaitIdle(
-      d->queue); /* ends in finite time on a lost device too (Vulkan specification, "Lost Device") */
+  for (int i = 0; i < VK_QUEUES; i++) {
+    if (!d->queue[i]) continue;
+    VkResult r = d->fn.vkQueueWaitIdle(
+        d->queue[i]); /* ends in finite time on a lost device too (Vulkan specification, "Lost Device") */
+    tsr_status_free(vk_status(d, r, "vkQueueWaitIdle"));
+  }
   vk_queue_unlock(d);
-  tsr_status_free(vk_status(d, r, "vkQueueWaitIdle"));
 }
 
 void vk_buffer_destroy(be_buffer *b) {

@@ -223,7 +223,7 @@ static void fill_caps(const be_instance *in, VkPhysicalDevice p, const vk_all_pr
                   .shared_bytes = m->maxComputeSharedMemorySize,
                   .shared_per_core = m->maxComputeSharedMemorySize,
                   .shared_banks = 32 /* no query; most have so many */,
-                  .max_range_bytes = 0,
+                  .max_range_bytes = f->bda ? 0 : m->maxStorageBufferRange / 4 * 4,
                   .alignment = 256,
                   .vector_bytes = 16,
                   .f64 = f->f64,

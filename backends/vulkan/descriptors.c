@@ -45,10 +45,11 @@ tsr_status vk_sets_reset(be_device *d, vk_sets *s, int n) {
   return vk_status(d, d->fn.vkCreateDescriptorPool(d->vk, &info, NULL, &s->pool), "vkCreateDescriptorPool");
 }
 
-static window window_of(const be_device *d, const be_range *r) {
+/* Bytes `from` to `to` of a range. */
+static window window_of(const be_device *d, const be_range *r, VkDeviceSize from, VkDeviceSize to) {
   if (!r->buffer) return (window){VK_NULL_HANDLE, 0, 0};
   VkDeviceSize at = r->buffer->offset + r->offset, a = d->limits.range_alignment;
-  return (window){r->buffer->vk[0], at / a * a, at + r->bytes};
+  return (window){r->buffer->vk[0], (at + from) / a * a, at + to};
 }
 
 static tsr_status no_room(const be_device *d, const be_kernel_desc *k, const char *what, uint64_t has, uint64_t most) {
@@ -57,21 +58,26 @@ static tsr_status no_room(const be_device *d, const be_kernel_desc *k, const cha
                  (unsigned long long)most);
 }
 
-/* Puts arguments into as few windows as there are VkBuffers, where every one of its own would be too many. */
+static bool fit_together(const be_device *d, const window *a, const window *b) {
+  VkDeviceSize from = a->from < b->from ? a->from : b->from, to = a->to > b->to ? a->to : b->to;
+  return a->vk == b->vk && to - from <= d->limits.max_range;
+}
+
+/* Puts arguments that lie in one VkBuffer, and near enough to each other, into one window, where every one of its own
+ * would be too many. */
 static tsr_status assign(const be_device *d, const be_kernel_desc *k, const window *args, window *w, int *n_windows,
                          uint8_t *binding) {
   bool own = (uint32_t)k->n_args <= d->limits.n_bindings;
   int n = 0;
   for (int i = 0; i < k->n_args; i++) {
     int j = own ? n : 0;
-    while (j < n && w[j].vk != args[i].vk) j++;
+    while (j < n && !fit_together(d, &w[j], &args[i])) j++;
     if (j == n) w[n++] = args[i];
     binding[i] = (uint8_t)j;
     if (args[i].from < w[j].from) w[j].from = args[i].from;
     if (args[i].to > w[j].to) w[j].to = args[i].to;
     if (w[j].to - w[j].from > d->limits.max_range)
-      return no_room(d, k, own ? "bytes of a buffer" : "bytes that lie in one buffer", w[j].to - w[j].from,
-                     d->limits.max_range);
+      return no_room(d, k, "bytes of a buffer", w[j].to - w[j].from, d->limits.max_range);
   }
   *n_windows = n;
   return (uint32_t)n <= d->limits.n_bindings ? NULL
@@ -146,12 +152,17 @@ static void widen(const be_device *d, window *w, const be_range *r) {
   if (to > w->to) w->to = to;
 }
 
-tsr_status vk_bind_buffers(be_device *d, vk_sets *s, const be_launch *l, const be_range *bindings, vk_bound *out) {
+tsr_status vk_bind_buffers(be_device *d, vk_sets *s, const be_launch *l, const be_slab *slab, const be_range *bindings,
+                           vk_bound *out) {
   vk_kernel *k = &l->module->kernels[l->kernel], *code = &l->module->kernels[k->twin];
   window args[EMIT_SPIRV_MAX_BINDINGS], w[EMIT_SPIRV_MAX_BINDINGS];
   uint8_t binding[EMIT_SPIRV_MAX_BINDINGS] = {0};
   int n = 0;
-  for (int i = 0; i < k->desc.n_args; i++) args[i] = window_of(d, &bindings[l->bindings[i]]);
+  for (int i = 0; i < k->desc.n_args; i++) {
+    const be_range *r = &bindings[l->bindings[i]];
+    args[i] = slab ? window_of(d, r, (VkDeviceSize)slab->from[i], (VkDeviceSize)slab->to[i])
+                   : window_of(d, r, 0, r->bytes);
+  }
   TSR_TRY(assign(d, &k->desc, args, w, &n, binding));
   for (int i = 0; i < k->desc.n_args; i++) {
     const be_range *r = &bindings[l->bindings[i]];

@@ -45,6 +45,21 @@ static bool find_family(const be_device *d, uint32_t *out, uint32_t *bits) {
   return found;
 }
 
+/* A family that does nothing but transfers: its queue copies while the other one computes. Timelines order the two. */
+static bool find_transfers(const be_device *d, uint32_t *out) {
+  VkQueueFamilyProperties q[32];
+  uint32_t n = 32;
+  if (!d->features.timeline || vk_hides_transfers()) return false;
+  d->instance->fn.vkGetPhysicalDeviceQueueFamilyProperties(d->physical, &n, q);
+  for (uint32_t i = 0; i < n; i++) {
+    VkQueueFlags f = q[i].queueFlags;
+    if (!(f & VK_QUEUE_TRANSFER_BIT) || f & (VK_QUEUE_COMPUTE_BIT | VK_QUEUE_GRAPHICS_BIT)) continue;
+    *out = i;
+    return true;
+  }
+  return false;
+}
+
 /* What a device is asked for: features in a chain, and extensions. It points into itself. */
 typedef struct asked {
   vk_all_features on;
@@ -142,18 +157,20 @@ static void ask(asked *a, const vk_features *f, uint32_t minor) {
   if (f->budget) a->ext[a->n++] = "VK_EXT_memory_budget";
 }
 
-static VkResult create_device(be_device *d) {
+static VkResult create_device(be_device *d, int n_queues) {
   asked a = {.n = 0};
   ask(&a, &d->features, d->limits.minor);
   float priority = 0.5f;
-  VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-                                   .queueFamilyIndex = d->family,
-                                   .queueCount = 1,
-                                   .pQueuePriorities = &priority};
+  VkDeviceQueueCreateInfo queues[VK_QUEUES];
+  for (int i = 0; i < n_queues; i++)
+    queues[i] = (VkDeviceQueueCreateInfo){.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                          .queueFamilyIndex = d->family[i],
+                                          .queueCount = 1,
+                                          .pQueuePriorities = &priority};
   VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                              .pNext = a.chain,
-                             .queueCreateInfoCount = 1,
-                             .pQueueCreateInfos = &queue,
+                             .queueCreateInfoCount = (uint32_t)n_queues,
+                             .pQueueCreateInfos = queues,
                              .enabledExtensionCount = a.n,
                              .ppEnabledExtensionNames = a.ext};
   return d->instance->fn.vkCreateDevice(d->physical, &info, NULL, &d->vk);
@@ -165,13 +182,14 @@ static tsr_status open_own(be_device *d, be_instance *in, int index, be_device_i
   d->physical = in->devices[index];
   d->owned = true;
   TSR_TRY(vk_query(in, d->physical, NULL, &d->features, &d->limits, info));
-  if (!find_family(d, &d->family, &bits))
+  if (!find_family(d, &d->family[VK_COMPUTE], &bits))
     return st_make(d->env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, NULL), "%s has no compute queue", info->name);
   d->limits.timestamp_bits = bits;
   TSR_TRY(vk_must(&in->probe, &d->limits.id, "device"));
-  VK_TRY(d, create_device(d));
+  int n_queues = find_transfers(d, &d->family[VK_TRANSFER]) ? VK_QUEUES : 1;
+  VK_TRY(d, create_device(d, n_queues));
   vk_load_device(&in->fn, d->vk, &d->fn);
-  d->fn.vkGetDeviceQueue(d->vk, d->family, 0, &d->queue);
+  for (int i = 0; i < n_queues; i++) d->fn.vkGetDeviceQueue(d->vk, d->family[i], 0, &d->queue[i]);
   return NULL;
 }
 
@@ -184,8 +202,8 @@ static tsr_status open_imported(be_device *d, be_instance *in, const tsr_vulkan_
   d->instance = in;
   d->physical = (VkPhysicalDevice)im->physical_device;
   d->vk = (VkDevice)im->device;
-  d->queue = (VkQueue)im->queue;
-  d->family = im->queue_family;
+  d->queue[VK_COMPUTE] = (VkQueue)im->queue;
+  d->family[VK_COMPUTE] = im->queue_family;
   d->lock = im->lock;
   d->unlock = im->unlock;
   d->lock_user = im->user;
@@ -193,10 +211,11 @@ static tsr_status open_imported(be_device *d, be_instance *in, const tsr_vulkan_
   VkQueueFamilyProperties q[32];
   uint32_t n = 32;
   in->fn.vkGetPhysicalDeviceQueueFamilyProperties(d->physical, &n, q);
-  if (d->family >= n || !(q[d->family].queueFlags & VK_QUEUE_COMPUTE_BIT))
+  const uint32_t family = d->family[VK_COMPUTE];
+  if (family >= n || !(q[family].queueFlags & VK_QUEUE_COMPUTE_BIT))
     return st_make(d->env->al, TSR_INVALID_ARGUMENT, ST_WHERE("vulkan", "import", NULL),
-                   "queue family %u has no compute", d->family);
-  d->limits.timestamp_bits = q[d->family].timestampValidBits;
+                   "queue family %u has no compute", family);
+  d->limits.timestamp_bits = q[family].timestampValidBits;
   vk_load_device(&in->fn, d->vk, &d->fn);
   return NULL;
 }

@@ -16,6 +16,17 @@ static bool same_code(const vk_kernel *a, const vk_kernel *b) {
          !memcmp(a->desc.block, b->desc.block, sizeof a->desc.block) && !memcmp(a->words, b->words, 4 * a->n_words);
 }
 
+static bool copy_slabs(arena *a, be_kernel_desc *k) {
+  if (!k->n_slabs) return true;
+  be_slab *s = arena_dup(a, k->slabs, sizeof *s * (size_t)k->n_slabs);
+  for (int i = 0; s && i < k->n_slabs; i++)
+    if (!(s[i].from = arena_dup(a, s[i].from, sizeof *s[i].from * (size_t)k->n_args)) ||
+        !(s[i].to = arena_dup(a, s[i].to, sizeof *s[i].to * (size_t)k->n_args)))
+      return false;
+  k->slabs = s;
+  return s;
+}
+
 tsr_status vk_module_create(be_device *d, const be_module_desc *desc, be_module **out) {
   *out = NULL;
   if (desc->format != BE_SPIRV)
@@ -41,6 +52,10 @@ tsr_status vk_module_create(be_device *d, const be_module_desc *desc, be_module 
     k->desc.name = arena_str(a, desc->kernels[i].name ? desc->kernels[i].name : "");
     k->words = (const uint32_t *)(const void *)(code + desc->offsets[i]);
     k->n_words = (desc->offsets[i + 1] - desc->offsets[i]) / 4;
+    if (!copy_slabs(a, &k->desc)) {
+      vk_module_destroy(m);
+      return st_oom();
+    }
     for (k->twin = 0; k->twin < i && !same_code(&m->kernels[k->twin], k); k->twin++) continue;
   }
   *out = m;

@@ -73,7 +73,8 @@ typedef struct recorder {
   VkCommandBuffer cmd;
   double budget_ns, used_ns;
   VkDeviceSize table_at;
-  const be_launch *bound_for; /* that `bound` is of */
+  const be_launch *bound_for; /* that `bound` is of, and of which blocks */
+  const be_slab *slab_for;
   vk_bound bound;
   bool timed; /* all in one command buffer, a barrier between any two launches */
 } recorder;
@@ -120,20 +121,22 @@ static tsr_status next_buffer(recorder *c) {
   return open_buffer(c);
 }
 
-static tsr_status bind_descriptors(recorder *c, const be_launch *l, int n_args) {
+static tsr_status bind_descriptors(recorder *c, const be_launch *l, const be_slab *slab, int n_args) {
   be_device *d = c->p->d;
-  if (c->bound_for != l) TSR_TRY(vk_bind_buffers(d, &c->r->sets, l, c->p->ranges, &c->bound));
-  c->bound_for = l;
+  if (c->bound_for != l || c->slab_for != slab)
+    TSR_TRY(vk_bind_buffers(d, &c->r->sets, l, slab, c->p->ranges, &c->bound));
+  c->bound_for = l, c->slab_for = slab;
   vk_record_bound(d, c->cmd, &c->bound);
   d->fn.vkCmdPushConstants(c->cmd, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 4 * (uint32_t)n_args, c->bound.start);
   return NULL;
 }
 
-static tsr_status bind(recorder *c, const be_launch *l, const vk_kernel *k) {
+/* slab: the blocks that are launched next, NULL: all. */
+static tsr_status bind(recorder *c, const be_launch *l, const vk_kernel *k, const be_slab *slab) {
   be_device *d = c->p->d;
   VkDeviceAddress args[EMIT_SPIRV_MAX_PUSH];
   int n = k->desc.n_args;
-  if (!d->features.bda && n) return bind_descriptors(c, l, n);
+  if (!d->features.bda && n) return bind_descriptors(c, l, slab, n);
   d->fn.vkCmdBindPipeline(c->cmd, VK_PIPELINE_BIND_POINT_COMPUTE, l->module->kernels[k->twin].pipeline);
   if (has_table(d, n)) {
     args[0] = c->r->tables->address + c->table_at;
@@ -145,12 +148,14 @@ static tsr_status bind(recorder *c, const be_launch *l, const vk_kernel *k) {
   return NULL;
 }
 
-/* Dispatches the grid in slabs along its outermost long axis: as many blocks as the limits and the budget allow at
- * once. */
-static tsr_status dispatch(recorder *c, const be_launch *l, const vk_kernel *k) {
+/* Dispatches the grid, or a slab of it, in pieces along its outermost long axis: as many blocks as the limits and the
+ * budget allow at once. */
+static tsr_status dispatch(recorder *c, const be_launch *l, const vk_kernel *k, const be_slab *slab) {
   be_device *d = c->p->d;
-  const int64_t *g = k->desc.grid;
+  static const int64_t none[3];
+  const int64_t *g = slab ? slab->n : k->desc.grid, *first = slab ? slab->first : none;
   double ns = estimate_ns(d, &k->desc);
+  for (int i = 0; i < 3; i++) ns *= (double)g[i] / (double)k->desc.grid[i];
   int axis = g[2] > 1 ? 2 : g[1] > 1 ? 1 : 0;
   int64_t cut[3] = {g[0], g[1], g[2]};
   for (int i = 0; i < 3; i++)
@@ -159,7 +164,7 @@ static tsr_status dispatch(recorder *c, const be_launch *l, const vk_kernel *k) 
     int64_t pieces = (int64_t)(ns / c->budget_ns) + 1, slab = (g[axis] + pieces - 1) / pieces;
     if (slab < cut[axis]) cut[axis] = slab > 0 ? slab : 1;
   }
-  bool rebased = emit_spirv_rebased(g);
+  bool rebased = emit_spirv_rebased(k->desc.grid);
   double slab_ns =
       ns * ((double)cut[0] / (double)g[0]) * ((double)cut[1] / (double)g[1]) * ((double)cut[2] / (double)g[2]);
   for (int64_t z = 0; z < g[2]; z += cut[2])
@@ -167,10 +172,11 @@ static tsr_status dispatch(recorder *c, const be_launch *l, const vk_kernel *k) 
       for (int64_t x = 0; x < g[0]; x += cut[0]) {
         if (c->used_ns > 0 && c->used_ns + slab_ns > c->budget_ns && !c->timed) {
           TSR_TRY(next_buffer(c));
-          TSR_TRY(bind(c, l, k));
+          TSR_TRY(bind(c, l, k, slab));
         }
         c->used_ns += slab_ns;
-        uint32_t base[3] = {(uint32_t)x, (uint32_t)y, (uint32_t)z}, zero[3] = {0}, *from = rebased ? zero : base;
+        uint32_t base[3] = {(uint32_t)(first[0] + x), (uint32_t)(first[1] + y), (uint32_t)(first[2] + z)};
+        uint32_t zero[3] = {0}, *from = rebased ? zero : base;
         uint32_t n[3] = {(uint32_t)(g[0] - x < cut[0] ? g[0] - x : cut[0]),
                          (uint32_t)(g[1] - y < cut[1] ? g[1] - y : cut[1]),
                          (uint32_t)(g[2] - z < cut[2] ? g[2] - z : cut[2])};
@@ -212,8 +218,11 @@ static tsr_status record_launches(recorder *c) {
     }
     if (vk_is_empty(l)) continue;
     if (c->timed) stamp(c, 2 * i);
-    TSR_TRY(bind(c, l, k));
-    TSR_TRY(dispatch(c, l, k));
+    for (int j = 0; j < k->desc.n_slabs + !k->desc.n_slabs; j++) {
+      const be_slab *slab = k->desc.n_slabs ? &k->desc.slabs[j] : NULL;
+      TSR_TRY(bind(c, l, k, slab));
+      TSR_TRY(dispatch(c, l, k, slab));
+    }
     if (c->timed) stamp(c, 2 * i + 1);
     if (c->timed && p->by_clock) read_clock(c, i + 1);
     if (c->r->n_cmds != before)
@@ -242,19 +251,30 @@ static tsr_status wait_unused(be_device *d, vk_recording *r) {
   return NULL;
 }
 
+static int n_sets(const be_program *p) {
+  int n = 0;
+  for (int i = 0; i < p->n_launches; i++) {
+    const be_launch *l = &p->launches[i];
+    int slabs = l->module->kernels[l->kernel].desc.n_slabs;
+    n += slabs ? slabs : 1;
+  }
+  return n;
+}
+
 tsr_status vk_recording_make(be_program *p, be_stream *s, vk_recording *r, bool timed) {
   be_device *d = p->d;
   r->valid = false;
   TSR_TRY(wait_unused(d, r));
   if (!r->pool) {
-    VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, .queueFamilyIndex = d->family};
+    VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                    .queueFamilyIndex = d->family[VK_COMPUTE]};
     VK_TRY(d, d->fn.vkCreateCommandPool(d->vk, &pool, NULL, &r->pool));
   } else {
     VK_TRY(d, d->fn.vkResetCommandPool(d->vk, r->pool, 0));
   }
   r->n_cmds = 0;
   TSR_TRY(fill_tables(p, r));
-  TSR_TRY(vk_sets_reset(d, &r->sets, p->n_launches));
+  TSR_TRY(vk_sets_reset(d, &r->sets, n_sets(p)));
   recorder c = {.p = p, .r = r, .s = s, .budget_ns = 1e6 * (double)knob_int("TSR_SUBMIT_MS"), .timed = timed};
   TSR_TRY(open_buffer(&c));
   if (timed && !p->by_clock) d->fn.vkCmdResetQueryPool(c.cmd, p->queries, 0, 2 * (uint32_t)p->n_launches);
@@ -326,7 +346,7 @@ static tsr_status warm(be_program *p, be_stream *s, int launch, vk_recording *sc
   }
   TSR_TRY(vk_sets_reset(d, &scratch->sets, 1));
   TSR_TRY(vk_stream_begin(s, &c.cmd));
-  TSR_TRY(bind(&c, l, k));
+  TSR_TRY(bind(&c, l, k, k->desc.n_slabs ? k->desc.slabs : NULL)); /* the first has block 0 */
   const uint32_t zero[3] = {0};
   if (emit_spirv_rebased(k->desc.grid))
     d->fn.vkCmdPushConstants(c.cmd, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, EMIT_SPIRV_BASE, sizeof zero, zero);

@@ -3,7 +3,19 @@
 
 #include "backends/vulkan/vk.h"
 
-static const VkPipelineStageFlags2 work = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
+/* What a queue does. */
+static VkPipelineStageFlags2 work(vk_queue queue) {
+  return VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT | (queue == VK_COMPUTE ? VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT : 0);
+}
+
+static tsr_status need_pool(be_stream *s, vk_queue queue) {
+  be_device *d = s->d;
+  if (s->pool[queue]) return NULL;
+  VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                  .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+                                  .queueFamilyIndex = d->family[queue]};
+  return vk_status(d, d->fn.vkCreateCommandPool(d->vk, &pool, NULL, &s->pool[queue]), "vkCreateCommandPool");
+}
 
 tsr_status vk_stream_create(be_device *d, int priority, be_stream **out) {
   *out = NULL;
@@ -11,12 +23,9 @@ tsr_status vk_stream_create(be_device *d, int priority, be_stream **out) {
   be_stream *s = al_new(d->env->al, be_stream);
   if (!s) return st_oom();
   s->d = d;
-  VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-                                  .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
-                                  .queueFamilyIndex = d->family};
   tsr_status st = vk_timeline_take(d, &s->timeline);
   if (!st) s->submitted = s->timeline->value;
-  if (!st) st = vk_status(d, d->fn.vkCreateCommandPool(d->vk, &pool, NULL, &s->pool), "vkCreateCommandPool");
+  if (!st) st = need_pool(s, VK_COMPUTE);
   if (st) vk_stream_destroy(s);
   else *out = s;
   return st;
@@ -28,7 +37,8 @@ void vk_stream_destroy(be_stream *s) {
   vk_drain(d, s->timeline, s->submitted);
   vk_once_destroy(s);
   for (int i = 0; i < 2; i++) vk_buffer_destroy(s->staging[i]);
-  if (s->pool) d->fn.vkDestroyCommandPool(d->vk, s->pool, NULL);
+  for (int i = 0; i < VK_QUEUES; i++)
+    if (s->pool[i]) d->fn.vkDestroyCommandPool(d->vk, s->pool[i], NULL);
   if (s->timeline) vk_timeline_keep(d, s->timeline, s->submitted);
   al_delete(d->env->al, s);
 }
@@ -46,39 +56,39 @@ tsr_status vk_stream_sync(be_stream *s, int64_t timeout_ns) {
 /* ---- command buffers ---- */
 
 /* A free entry of the ring: allocated at first use, waited for when the ring has come round. */
-static tsr_status ring_entry(be_stream *s, int *out) {
+static tsr_status ring_entry(be_stream *s, vk_queue queue, int *out) {
   int i = s->next;
+  TSR_TRY(need_pool(s, queue));
   s->next = (i + 1) % VK_RING;
-  if (!s->ring[i].cmd) {
+  if (s->ring[i].value) TSR_TRY(vk_stream_reach(s, s->ring[i].value, -1));
+  if (!s->ring[i].cmd[queue]) {
     VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-                                        .commandPool = s->pool,
+                                        .commandPool = s->pool[queue],
                                         .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
                                         .commandBufferCount = 1};
-    VK_TRY(s->d, s->d->fn.vkAllocateCommandBuffers(s->d->vk, &info, &s->ring[i].cmd));
-  } else {
-    TSR_TRY(vk_stream_reach(s, s->ring[i].value, -1));
+    VK_TRY(s->d, s->d->fn.vkAllocateCommandBuffers(s->d->vk, &info, &s->ring[i].cmd[queue]));
   }
   *out = i;
   return NULL;
 }
 
-tsr_status vk_stream_begin(be_stream *s, VkCommandBuffer *out) {
+tsr_status vk_stream_begin_for(be_stream *s, vk_queue queue, VkCommandBuffer *out) {
   be_device *d = s->d;
   int i;
   *out = NULL;
   if (atomic_load(&d->lost)) return vk_lost_status(d);
-  TSR_TRY(ring_entry(s, &i));
+  TSR_TRY(ring_entry(s, queue, &i));
   VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
                                    .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
-  VK_TRY(d, d->fn.vkBeginCommandBuffer(s->ring[i].cmd, &info));
+  VK_TRY(d, d->fn.vkBeginCommandBuffer(s->ring[i].cmd[queue], &info));
   s->ring[i].value = s->submitted + 1;
-  *out = s->ring[i].cmd;
-  vk_memory_barrier(d, *out, work, work);
+  *out = s->ring[i].cmd[queue];
+  vk_memory_barrier(d, *out, work(queue), work(queue));
   return NULL;
 }
 
-tsr_status vk_end(be_stream *s, VkCommandBuffer cmd) {
-  vk_memory_barrier(s->d, cmd, work, VK_PIPELINE_STAGE_2_HOST_BIT);
+tsr_status vk_end_for(be_stream *s, vk_queue queue, VkCommandBuffer cmd) {
+  vk_memory_barrier(s->d, cmd, work(queue), VK_PIPELINE_STAGE_2_HOST_BIT);
   return vk_status(s->d, s->d->fn.vkEndCommandBuffer(cmd), "vkEndCommandBuffer");
 }
 

@@ -31,6 +31,7 @@ typedef struct submission {
   const VkCommandBuffer *cmds;
   const vk_wait *waits, *signals;
   int n_cmds, n_waits, n_signals;
+  VkQueue queue;
   VkFence fence;
 } submission;
 
@@ -44,7 +45,7 @@ static void fill(VkSemaphoreSubmitInfo *to, const vk_wait *from, int n) {
 
 static VkResult submit2(be_device *d, const submission *x) {
   VkCommandBufferSubmitInfo c[VK_MAX_COMMANDS];
-  VkSemaphoreSubmitInfo waits[VK_MAX_WAITS], signals[VK_MAX_WAITS + 1];
+  VkSemaphoreSubmitInfo waits[VK_MAX_WAITS + 1], signals[VK_MAX_WAITS + 1];
   for (int i = 0; i < x->n_cmds; i++)
     c[i] = (VkCommandBufferSubmitInfo){.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO,
                                        .commandBuffer = x->cmds[i]};
@@ -57,13 +58,13 @@ static VkResult submit2(be_device *d, const submission *x) {
                         .pCommandBufferInfos = c,
                         .signalSemaphoreInfoCount = (uint32_t)x->n_signals,
                         .pSignalSemaphoreInfos = signals};
-  return d->fn.vkQueueSubmit2(d->queue, 1, &info, x->fence);
+  return d->fn.vkQueueSubmit2(x->queue, 1, &info, x->fence);
 }
 
 static VkResult submit1(be_device *d, const submission *x) {
-  VkSemaphore waits[VK_MAX_WAITS], signals[VK_MAX_WAITS + 1];
-  uint64_t wait_values[VK_MAX_WAITS], signal_values[VK_MAX_WAITS + 1];
-  VkPipelineStageFlags stages[VK_MAX_WAITS];
+  VkSemaphore waits[VK_MAX_WAITS + 1], signals[VK_MAX_WAITS + 1];
+  uint64_t wait_values[VK_MAX_WAITS + 1], signal_values[VK_MAX_WAITS + 1];
+  VkPipelineStageFlags stages[VK_MAX_WAITS + 1];
   for (int i = 0; i < x->n_waits; i++)
     waits[i] = x->waits[i].semaphore, wait_values[i] = x->waits[i].value,
     stages[i] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
@@ -83,10 +84,10 @@ static VkResult submit1(be_device *d, const submission *x) {
                        .pCommandBuffers = x->cmds,
                        .signalSemaphoreCount = (uint32_t)x->n_signals,
                        .pSignalSemaphores = signals};
-  return d->fn.vkQueueSubmit(d->queue, 1, &info, x->fence);
+  return d->fn.vkQueueSubmit(x->queue, 1, &info, x->fence);
 }
 
-tsr_status vk_stream_submit(be_stream *s, const VkCommandBuffer *cmds, int n) {
+tsr_status vk_stream_submit_to(be_stream *s, vk_queue queue, const VkCommandBuffer *cmds, int n) {
   be_device *d = s->d;
   uint64_t value = s->submitted + 1;
   VkFence fence;
@@ -94,13 +95,17 @@ tsr_status vk_stream_submit(be_stream *s, const VkCommandBuffer *cmds, int n) {
   TSR_TRY(vk_timeline_fence(d, s->timeline, value, &fence));
   int n_signals = s->n_signals;
   if (d->features.timeline) s->signals[n_signals++] = (vk_wait){s->timeline->semaphore, value};
-  submission x = {cmds, s->waits, s->signals, n < VK_MAX_COMMANDS ? n : VK_MAX_COMMANDS, s->n_waits, n_signals, fence};
+  int n_waits = s->n_waits;
+  if (queue != s->on) s->waits[n_waits++] = (vk_wait){s->timeline->semaphore, s->submitted};
+  submission x = {.cmds = cmds, .waits = s->waits, .signals = s->signals, .n_waits = n_waits, .n_signals = n_signals,
+                  .n_cmds = n < VK_MAX_COMMANDS ? n : VK_MAX_COMMANDS, .queue = d->queue[queue], .fence = fence};
   vk_queue_lock(d);
   VkResult r = vk_fault(&d->fault_lost) ? VK_ERROR_DEVICE_LOST : d->features.sync2 ? submit2(d, &x) : submit1(d, &x);
   vk_queue_unlock(d);
   VK_TRY(d, r);
   vk_timeline_submitted(s->timeline, value);
   s->submitted = value;
+  s->on = queue;
   s->n_waits = s->n_signals = 0;
   return NULL;
 }

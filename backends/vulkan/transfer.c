@@ -1,5 +1,6 @@
 /* backends/vulkan/transfer.c - host to device and back, copies and fills. Host-visible memory is copied by the CPU once
- * the stream is idle; other memory goes through two staging buffers in turn. */
+ * the stream is idle; other memory goes through two staging buffers in turn. Large ones take the queue for transfers,
+ * where there is one, so that they go on beside other streams' kernels. */
 #include <string.h>
 
 #include "backends/vulkan/vk.h"
@@ -18,6 +19,12 @@ static void copy_ranges(be_stream *s, VkCommandBuffer cmd, const be_range *dst, 
   }
 }
 
+/* An application's buffers may belong to its queue's family. */
+static vk_queue queue_for(const be_stream *s, const be_range *a, const be_range *b) {
+  bool ours = !a->buffer->imported && !b->buffer->imported;
+  return s->d->queue[VK_TRANSFER] && ours && a->bytes >= VK_TRANSFER_BYTES ? VK_TRANSFER : VK_COMPUTE;
+}
+
 static tsr_status staging(be_stream *s, int i) {
   if (!s->staging[i]) return vk_buffer_create(s->d, VK_STAGING_BYTES, BE_HOST_VISIBLE, &s->staging[i]);
   return vk_stream_reach(s, s->staging_value[i], -1);
@@ -26,11 +33,12 @@ static tsr_status staging(be_stream *s, int i) {
 /* One piece between staging buffer i and device memory. */
 static tsr_status piece(be_stream *s, int i, const be_range *r, size_t done, size_t n, bool to_device) {
   VkCommandBuffer cmd;
-  TSR_TRY(vk_stream_begin(s, &cmd));
   be_range host = {s->staging[i], 0, n}, device = {r->buffer, r->offset + done, n};
+  vk_queue queue = queue_for(s, r, &host);
+  TSR_TRY(vk_stream_begin_for(s, queue, &cmd));
   copy_ranges(s, cmd, to_device ? &device : &host, to_device ? &host : &device);
-  TSR_TRY(vk_end(s, cmd));
-  TSR_TRY(vk_stream_submit(s, &cmd, 1));
+  TSR_TRY(vk_end_for(s, queue, cmd));
+  TSR_TRY(vk_stream_submit_to(s, queue, &cmd, 1));
   s->staging_value[i] = s->submitted;
   return NULL;
 }
@@ -83,11 +91,12 @@ tsr_status vk_read(be_stream *s, be_range src, void *dst) {
 tsr_status vk_copy(be_stream *s, be_range dst, be_range src) {
   VkCommandBuffer cmd;
   if (!dst.bytes) return NULL;
-  TSR_TRY(vk_stream_begin(s, &cmd));
+  vk_queue queue = queue_for(s, &dst, &src);
+  TSR_TRY(vk_stream_begin_for(s, queue, &cmd));
   src.bytes = dst.bytes;
   copy_ranges(s, cmd, &dst, &src);
-  TSR_TRY(vk_end(s, cmd));
-  return vk_stream_submit(s, &cmd, 1);
+  TSR_TRY(vk_end_for(s, queue, cmd));
+  return vk_stream_submit_to(s, queue, &cmd, 1);
 }
 
 tsr_status vk_fill(be_stream *s, be_range dst, uint32_t pattern) {

@@ -1,10 +1,11 @@
 /* backends/vulkan/vk.h - what the files of the Vulkan backend share.
  *
- * One device = one VkDevice and one queue. A stream = a timeline (a semaphore, or fences) with its own command pool;
- * every submission signals the next value. All streams of a device share the queue, so order inside a stream is
- * submission order plus a barrier at the head of each submission; order between streams is by timeline waits, without
- * semaphores by those barriers too. Buffers are known to kernels by their 64-bit addresses or,
- * without bufferDeviceAddress, by descriptors (descriptors.c). */
+ * One device = one VkDevice and one queue, and where the driver has a family for transfers alone a second one, for
+ * large copies. A stream = a timeline (a semaphore, or fences) with its own command pools; every submission signals the
+ * next value. All streams of a device share the queues, so order inside a stream is submission order plus a barrier at
+ * the head of each submission, and a wait for its own timeline where it changes the queue; order between streams is by
+ * timeline waits, without semaphores (and then with one queue) by those barriers too. Buffers are known to kernels by
+ * their 64-bit addresses or, without bufferDeviceAddress, by descriptors (descriptors.c). */
 #ifndef BACKENDS_VULKAN_VK_H
 #define BACKENDS_VULKAN_VK_H
 #define VK_NO_PROTOTYPES
@@ -22,6 +23,9 @@
 #include "tessera/vulkan.h"
 
 enum { VK_MAX_DEVICES = 16, VK_STAGING_BYTES = 8 << 20, VK_PUSH_BYTES = 128 };
+/* The queues of a device. Copies of fewer bytes are not worth changing the queue. */
+typedef enum vk_queue { VK_COMPUTE, VK_TRANSFER, VK_QUEUES } vk_queue;
+enum { VK_TRANSFER_BYTES = 1 << 18 };
 
 /* What is asked of an instance. Each be_instance has its own table: an application's may come from another loader. */
 #define VK_INSTANCE_CALLS(X)                                                                                         \
@@ -79,8 +83,8 @@ struct be_device {
   VkPhysicalDevice physical;
   VkDevice vk;
   struct VolkDeviceTable fn;
-  VkQueue queue;
-  uint32_t family;
+  VkQueue queue[VK_QUEUES]; /* VK_TRANSFER: may not be there */
+  uint32_t family[VK_QUEUES];
   bool owned; /* false: the application's */
   void (*lock)(void *user);
   void (*unlock)(void *user);
@@ -140,15 +144,16 @@ typedef struct vk_timeline {
 
 struct be_stream {
   be_device *d;
-  VkCommandPool pool;
+  VkCommandPool pool[VK_QUEUES]; /* that of transfers is made when it is needed */
   vk_timeline *timeline;
-  uint64_t submitted; /* last value handed to the queue */
+  uint64_t submitted; /* last value handed to a queue */
+  vk_queue on;        /* which */
   struct {
-    VkCommandBuffer cmd;
+    VkCommandBuffer cmd[VK_QUEUES];
     uint64_t value;
   } ring[VK_RING]; /* one-time command buffers, reused when their value is reached */
   int next;
-  vk_wait waits[VK_MAX_WAITS], signals[VK_MAX_WAITS + 1]; /* joined to the next submission */
+  vk_wait waits[VK_MAX_WAITS + 1], signals[VK_MAX_WAITS + 1]; /* joined to the next submission */
   int n_waits, n_signals;
   struct { VkSemaphore semaphore; uint64_t value; } once[VK_MAX_WAITS]; /* share.c: waited for by that submission */
   int n_once;
@@ -255,9 +260,11 @@ typedef struct vk_bound {
   uint32_t n_pushed;
   uint8_t binding[EMIT_SPIRV_MAX_BINDINGS]; /* of pushed[i] */
   VkDescriptorBufferInfo pushed[EMIT_SPIRV_MAX_BINDINGS];
-  uint32_t start[EMIT_SPIRV_MAX_BINDINGS]; /* first byte of each argument in what is bound */
+  uint32_t start[EMIT_SPIRV_MAX_BINDINGS]; /* first byte of each argument, from what is bound on: modulo 2^32 */
 } vk_bound;
-tsr_status vk_bind_buffers(be_device *d, vk_sets *s, const be_launch *l, const be_range *bindings, vk_bound *out);
+/* slab: for these blocks of it; NULL: for all. */
+tsr_status vk_bind_buffers(be_device *d, vk_sets *s, const be_launch *l, const be_slab *slab, const be_range *bindings,
+                           vk_bound *out);
 void vk_record_bound(be_device *d, VkCommandBuffer cmd, const vk_bound *b);
 void vk_variants_destroy(be_device *d, vk_kernel *k);
 
@@ -279,7 +286,10 @@ void vk_timeline_submitted(vk_timeline *t, uint64_t value);
 void vk_memory_barrier(be_device *d, VkCommandBuffer cmd, VkPipelineStageFlags2 from, VkPipelineStageFlags2 to);
 void vk_timestamp(be_device *d, VkCommandBuffer cmd, VkQueryPool queries, uint32_t i);
 /* At most VK_MAX_COMMANDS; ends nothing, see vk_end. */
-tsr_status vk_stream_submit(be_stream *s, const VkCommandBuffer *cmds, int n);
+tsr_status vk_stream_submit_to(be_stream *s, vk_queue queue, const VkCommandBuffer *cmds, int n);
+static inline tsr_status vk_stream_submit(be_stream *s, const VkCommandBuffer *cmds, int n) {
+  return vk_stream_submit_to(s, VK_COMPUTE, cmds, n);
+}
 
 /* ---- stream.c, transfer.c ---- */
 tsr_status vk_stream_create(be_device *d, int priority, be_stream **out);
@@ -287,8 +297,12 @@ void vk_stream_destroy(be_stream *s);
 tsr_status vk_stream_sync(be_stream *s, int64_t timeout_ns);
 tsr_status vk_stream_reach(be_stream *s, uint64_t value, int64_t timeout_ns);
 /* A command buffer open for recording, headed by the barrier that orders it after earlier submissions. */
-tsr_status vk_stream_begin(be_stream *s, VkCommandBuffer *out);
-tsr_status vk_end(be_stream *s, VkCommandBuffer cmd);
+tsr_status vk_stream_begin_for(be_stream *s, vk_queue queue, VkCommandBuffer *out);
+tsr_status vk_end_for(be_stream *s, vk_queue queue, VkCommandBuffer cmd);
+static inline tsr_status vk_stream_begin(be_stream *s, VkCommandBuffer *out) {
+  return vk_stream_begin_for(s, VK_COMPUTE, out);
+}
+static inline tsr_status vk_end(be_stream *s, VkCommandBuffer cmd) { return vk_end_for(s, VK_COMPUTE, cmd); }
 tsr_status vk_event_create(be_device *d, be_event **out);
 void vk_event_destroy(be_event *e);
 tsr_status vk_event_record(be_stream *s, be_event *e);

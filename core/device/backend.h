@@ -67,6 +67,12 @@ typedef struct be_tensor_map {
   int swizzle; /* bytes */
 } be_tensor_map;
 
+/* Blocks of a grid that are launched together, since a descriptor takes no more of a buffer than they reach. */
+typedef struct be_slab {
+  int64_t first[3], n[3];
+  const int64_t *from, *to; /* bytes of each argument that these blocks reach */
+} be_slab;
+
 typedef struct be_kernel_desc {
   const char *name;
   int64_t grid[3];
@@ -80,6 +86,8 @@ typedef struct be_kernel_desc {
   const be_tensor_map *maps; /* passed as parameters after the buffers, in order */
   int n_maps;
   double flops, bytes;  /* modelled work; 0 = unknown */
+  const be_slab *slabs; /* SPIR-V: all blocks of the grid, where an argument exceeds tsr_caps::max_range_bytes */
+  int n_slabs;          /* 0: in one launch */
 } be_kernel_desc;
 
 typedef struct be_module_desc {

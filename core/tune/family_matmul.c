@@ -12,12 +12,11 @@ static bool problem(const ir_op *kernel, const int64_t *s, tune_problem *p) {
   p->batch = s[0], p->m = s[1], p->n = s[2], p->k = s[3];
   p->in = product->operands[0]->type->dtype;
   p->acc = graph_contract_get(product).accum;
+  p->collects_b = graph_is_kind(product->operands[1]->def, GRAPH_WINDOWS);
   return true;
 }
 
-static double result_elements(const tune_problem *p) {
-  return tune_rows(p) * (double)p->n;
-}
+static double result_elements(const tune_problem *p) { return tune_rows(p) * (double)p->n; }
 
 static double flops(const tune_problem *p) { return 2 * result_elements(p) * (double)p->k; }
 
@@ -117,14 +116,14 @@ static bool staging_rule(const tune_space *s, const tune_config *c, char *why, s
   return true;
 }
 
-/* What simt/matrix/lane_n.c reads without gathers. */
+/* What simt/matrix/lane_n.c reads without gathers: rows of a past its end are the last one again. */
 static bool lane_n_rule(const tune_space *s, const tune_config *c, char *why, size_t why_bytes) {
   const tune_problem *p = &s->problem;
   int32_t row = s->device.warp_size * 4 / (int32_t)tsr_dtype_size(p->in);
   if (c->n % row) TUNE_REFUSE("lane_n: a tile's rows are no whole registers of %d", row);
   if (c->use_shared || c->split_k > 1 || c->stream_k)
     TUNE_REFUSE("lane_n: operands are read straight from memory, by whole products");
-  if (p->m % c->m || p->n % c->n || p->k % c->k) TUNE_REFUSE("lane_n: tiles at an edge are gathered");
+  if ((p->n % c->n && !p->collects_b) || p->k % c->k) TUNE_REFUSE("lane_n: tiles at an edge are gathered");
   if ((int64_t)c->m * c->n < (int64_t)c->warps * row)
     TUNE_REFUSE("lane_n: fewer registers than subgroups (%d)", c->warps);
   return true;
@@ -197,5 +196,5 @@ static int32_t bank_ways(const tune_device *d, const tune_problem *p, const tune
   return occ_bank_conflict(d, p->in, c->k, c->padding, bytes >= 16 ? 16 : bytes >= 8 ? 8 : 4);
 }
 
-const tune_family tune_family_matmul = {
-    TUNE_FAMILY_OWN, .extents = "bmnk", .widen = widen, .bank_ways = bank_ways, .cost = tune_matmul_cost};
+const tune_family tune_family_matmul = {TUNE_FAMILY_OWN, .extents = "bmnk", .widen = widen, .bank_ways = bank_ways,
+                                        .cost = tune_matmul_cost};

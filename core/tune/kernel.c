@@ -210,13 +210,13 @@ sched_params tune_config_params(const tune_config *c, const tune_problem *proble
     const int32_t *v = tune_config_at(&from, k);
     if (!v || !sched_knob_is_for(k, problem->family) || (cpu && !k->on_cpu)) continue;
     switch (k->kind) {
-    case SCHED_SWITCH:
-    case SCHED_PADDING: sched_set(k, &p, *v ? *v : -1); break;
-    case SCHED_PATH: /* without such an instruction the lowering's choice stays open */
-      if (*v != 1 && (*v > 1 || has_matrix(caps, problem->in)))
-        p.matrix_path = matrix_path_of_config(*v) ? matrix_path_of_config(*v)->name : NULL;
-      break;
-    default: sched_set(k, &p, *v);
+      case SCHED_SWITCH:
+      case SCHED_PADDING: sched_set(k, &p, *v ? *v : -1); break;
+      case SCHED_PATH: /* without such an instruction the lowering's choice stays open */
+        if (*v != 1 && (*v > 1 || has_matrix(caps, problem->in)))
+          p.matrix_path = matrix_path_of_config(*v) ? matrix_path_of_config(*v)->name : NULL;
+        break;
+      default: sched_set(k, &p, *v);
     }
   }
   if (p.cluster == 1) p.cluster = 0;
@@ -232,8 +232,9 @@ static bool kernel_legal(const void *user, const int32_t *values, char *why, siz
   space_config_set(&k->s, values, &c);
   sched_params p = tune_config_params(&c, &k->s.problem, &k->caps);
   const ir_op *mm = c.matrix_path == TUNE_PATH_LANE_N ? sched_contraction(k->kernel) : NULL;
-  if (mm &&
-      (graph_contract_get(mm).transpose_b || mm->operands[1]->def || mm->operands[1]->type->dtype != k->s.problem.in)) {
+  const ir_value *b = mm ? mm->operands[1] : NULL;
+  const bool lies = mm && !graph_contract_get(mm).transpose_b && !b->def;
+  if (mm && (!(lies || k->s.problem.collects_b) || b->type->dtype != k->s.problem.in)) {
     snprintf(why, why_bytes, "lane_n: those of b don't lie side by side in memory");
     return false;
   }

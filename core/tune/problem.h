@@ -20,6 +20,7 @@ typedef struct tune_problem {
   bool deterministic; /* only knobs that keep the order of every sum may leave their default */
   bool reduces;       /* row: one element a row is written */
   bool causal;        /* attention: query i sees keys 0..i */
+  bool collects_b;    /* product: b are windows over an image, with zeros beyond their edges */
   bool compensated;   /* sums carry their rounding errors along: they are not cut into parts */
 } tune_problem;
 

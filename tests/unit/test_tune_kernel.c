@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/passes/graph/expand_ops.h"
 #include "core/passes/schedule/defaults.h"
 #include "core/passes/schedule/legalize.h"
 #include "core/passes/schedule/from_graph.h"
@@ -35,6 +36,7 @@ static tsr_caps cpu(void) {
 
 static ir_module *compile(const char *args, const char *body, const char *result, const char *type) {
   ir_module *g = gt_parse(gt_func(args, body, result, type)), *s;
+  assert_null(graph_expand_module(g, &(pass_options){0}));
   assert_null(graph_to_schedule(g, NULL, &s));
   ir_module_destroy(&g);
   return s;
@@ -89,14 +91,17 @@ static void other_families_are_problems_too(void **state) {
   ir_module_destroy(&s);
 }
 
-/* The path lane_n: not of a transposed b, whose columns don't lie side by side, nor of one that the kernel makes
- * itself. */
+/* The path lane_n: not of a transposed b, whose columns don't lie side by side; of windows over an image, which are
+ * collected. */
 static void lane_n_need_b_as_it_lies(void **state) {
   static const char *const bodies[] = {"%0 = \"tessera.graph.matmul\"(%A, %B) {}",
-                                       "%0 = \"tessera.graph.matmul\"(%A, %B) {transpose_b = true}"};
-  for (int v = 0; v < 2; v++) {
+                                       "%0 = \"tessera.graph.matmul\"(%A, %B) {transpose_b = true}",
+                                       "%0 = \"tessera.graph.conv2d\"(%A, %B) {}"};
+  for (int v = 0; v < 3; v++) {
     static tune_kernel_space sp;
-    ir_module *s = compile("%A: tensor<64x64xf32>, %B: tensor<64x64xf32>", bodies[v], "%0", "tensor<64x64xf32>");
+    ir_module *s = v < 2 ? compile("%A: tensor<64x64xf32>, %B: tensor<64x64xf32>", bodies[v], "%0", "tensor<64x64xf32>")
+                         : compile("%A: tensor<1x64x16x16xf32>, %B: tensor<64x64x3x3xf32>", bodies[v], "%0",
+                                   "tensor<1x64x14x14xf32>");
     tsr_caps c = gpu();
     tune_problem p;
     c.subgroup = c.subgroup_min = c.subgroup_max = 8;
@@ -115,7 +120,7 @@ static void lane_n_need_b_as_it_lies(void **state) {
                        params.matrix_path && !strcmp(params.matrix_path, "lane_n"));
       lane_n += at.matrix_path == TUNE_PATH_LANE_N;
     }
-    assert_int_equal(lane_n > 0, !v);
+    assert_int_equal(lane_n > 0, v != 1);
     al_free_array(NULL, pts, n);
     ir_module_destroy(&s);
   }
@@ -147,7 +152,9 @@ static void untuned_products_take_the_n_major_layout(void **state) {
       {"4x32x64xbf16", "4x64x64xbf16", "", "4x32x64xbf16", 8, 32, 32, 16, 4},
       {"64x32xi8", "32x32xi8", "", "64x32xi32", 8, 64, 32, 16, 8},
       {"64x64xf32", "64x64xf32", "transpose_b = true", "64x64xf32", 8, 0, 0, 0, 0},
-      {"12x64xf32", "64x64xf32", "", "12x64xf32", 8, 0, 0, 0, 0},
+      {"12x64xf32", "64x64xf32", "", "12x64xf32", 8, 8, 32, 16, 1},
+      {"197x64xf32", "64x64xf32", "", "197x64xf32", 8, 16, 32, 16, 2},
+      {"250x64xf32", "64x64xf32", "", "250x64xf32", 8, 64, 32, 16, 8},
       {"64x64xf32", "64x40xf32", "", "64x40xf32", 8, 0, 0, 0, 0},
       {"64x24xf32", "24x64xf32", "", "64x64xf32", 8, 0, 0, 0, 0},
       {"64x64xf64", "64x64xf64", "", "64x64xf64", 8, 0, 0, 0, 0},

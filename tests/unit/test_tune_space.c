@@ -42,14 +42,15 @@ static void matmul_space_respects_every_limit(void **state) {
 
 /* The path lane_n: on subgroups that are SIMD registers, and only what is read there without gathers. */
 static void lane_n_in_lanes_are_points_where_they_suit(void **state) {
-  static const struct { int64_t m, n, k; tsr_dtype t; bool deterministic, any; } cases[] = {
-      {512, 512, 512, TSR_F32, false, true}, {512, 512, 512, TSR_I8, false, true}, {512, 512, 512, TSR_F32, true, false}, {512, 512, 512, TSR_F64, false, false}, {512, 500, 512, TSR_F32, false, false}};
+  static const struct { int64_t m, n, k; tsr_dtype t; bool deterministic, any, collects_b; } cases[] = {
+      {512, 512, 512, TSR_F32, false, true}, {197, 512, 512, TSR_F32, false, true}, {1, 512, 512, TSR_F32, false, true}, {64, 196, 576, TSR_F32, false, true, true}, {64, 196, 576, TSR_F32, false, false}, {512, 512, 512, TSR_I8, false, true}, {512, 512, 512, TSR_F32, true, false}, {512, 512, 512, TSR_F64, false, false}, {512, 500, 512, TSR_F32, false, false}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     tune_device d = small_gpu();
     tune_problem p = gemm(cases[i].m, cases[i].n, cases[i].k, cases[i].t);
     static tune_space s;
     d.warp_size = 8, d.n_matrix = 0;
     p.deterministic = cases[i].deterministic;
+    p.collects_b = cases[i].collects_b;
     space_build(&d, &p, NULL, &s);
     space_point *pts;
     size_t n, lane_n = 0;
@@ -59,7 +60,7 @@ static void lane_n_in_lanes_are_points_where_they_suit(void **state) {
       tune_config c = space_config(&s, &pts[j]), plain = c;
       if (!c.matrix_path) continue;
       assert_int_equal(c.matrix_path, TUNE_PATH_LANE_N);
-      assert_true(!c.use_shared && c.split_k == 1 && p.m % c.m == 0 && p.n % c.n == 0 && p.k % c.k == 0);
+      assert_true(!c.use_shared && c.split_k == 1 && (p.n % c.n == 0 || p.collects_b) && p.k % c.k == 0);
       assert_true(c.n % (32 / (int)tsr_dtype_size(p.in)) == 0);
       cost_estimate fast, slow;
       plain.matrix_path = 0;

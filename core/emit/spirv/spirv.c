@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/emit/spirv/internal.h"
+#include "core/emit/spirv/reach.h"
 
 /* ---- what a kernel uses ---- */
 
@@ -279,6 +280,7 @@ tsr_status emit_spirv(const ir_module *target, const tsr_caps *caps, arena *a, b
     TSR_TRY(emit_kernel(o, caps, a, &k[i], &words[i], &n_words[i]));
     total += n_words[i++];
   }
+  if (caps->descriptors) TSR_TRY(emit_spirv_slabs(target, caps, a, k));
   uint32_t *code = n == 1 ? words[0] : arena_array(a, uint32_t, total + 1), at = 0;
   if (!code) return st_oom();
   for (i = 0; i < n; i++) {

@@ -190,8 +190,7 @@ static void warpgroup_plan(const task *x, sched_params *p) {
   int64_t step = 128 / x->size;
   for (size_t i = 0; i < sizeof warpgroup_tiles / sizeof *warpgroup_tiles; i++)
     for (int s = 0; s < N_PARTS; s++) {
-      if (!parts_ok(x, part_counts[s], step) ||
-          !wgmma_holds(x->c, x->t, warpgroup_tiles[i].m, warpgroup_tiles[i].n))
+      if (!parts_ok(x, part_counts[s], step) || !wgmma_holds(x->c, x->t, warpgroup_tiles[i].m, warpgroup_tiles[i].n))
         continue;
       double time =
           estimate(x, warpgroup_tiles[i].m, warpgroup_tiles[i].n, step, part_counts[s], warpgroup_tiles[i].rate);
@@ -294,9 +293,9 @@ static bool pingpong_plan(const task *x, sched_params *p) {
 /* ---- everything else ------------------------------------------------------------------------------------------- */
 
 /* Neighbouring columns in neighbouring lanes (simt/matrix/lane_n.c), 8 rows a subgroup and 16 or 32 sums a lane, which
- * is what searches find. Operands are whole tiles in memory, or windows over an image, which are collected first, with
- * zeros beyond their edges. False where another operand's tile would have an edge, or the rows of b are no whole
- * registers. */
+ * is what searches find. Operands are whole tiles in memory but for the rows of a, or windows over an image, which are
+ * collected first, with zeros beyond their edges. False where another operand's tile would have an edge, or the rows of
+ * b are no whole registers. */
 static bool lane_n_plan(const task *x, sched_params *p) {
   enum { ROWS = 8, STEP = 16, LANES = 8, LONGEST = 32 };
   const graph_contract *g = &x->g;
@@ -307,15 +306,22 @@ static bool lane_n_plan(const task *x, sched_params *p) {
       !(plain(a) || a_windows) || !(b_windows || (plain(b) && !g->transpose_b)))
     return false;
   int64_t m = 64, n = 32;
-  while (m > ROWS && (a_windows ? m / 2 >= g->m : g->m % m)) m /= 2;
+  /* rows past the end are computed all the same, as the last one again: a sixteenth of them at most, or a subgroup's */
+  while (m > ROWS && (a_windows ? m / 2 >= g->m : round_up(g->m, m) - g->m > g->m / 16)) m /= 2;
   if (n < least) n = least;
   if (b_windows ? n / 2 >= g->n && n / 2 >= least : g->n % n) n = 16;
   int64_t k = STEP;
   if (g->k % k && (a_windows || b_windows)) /* the three colours of an image: 27 or 147 */
     for (k = LONGEST; k > ROWS && g->k % k;) k--;
-  if (n < least || (!a_windows && g->m % m) || (!b_windows && g->n % n) || g->k % k) return false;
-  *p = (sched_params){.m = m, .n = n, .k = k, .warps = m / ROWS, .pipeline_stages = 1, .use_shared = -1,
-                      .async_copy = -1, .matrix_path = "lane_n"};
+  if (n < least || (!b_windows && g->n % n) || g->k % k) return false;
+  *p = (sched_params){.m = m,
+                      .n = n,
+                      .k = k,
+                      .warps = m / ROWS,
+                      .pipeline_stages = 1,
+                      .use_shared = -1,
+                      .async_copy = -1,
+                      .matrix_path = "lane_n"};
   return true;
 }
 

@@ -7,7 +7,17 @@
 /* Bools lie in memory as bytes. */
 static tsr_dtype stored(tsr_dtype t) { return t == TSR_BOOL ? TSR_U8 : t == TSR_TF32 ? TSR_F32 : t; }
 
-ir_value *simt_harmless(simt *c, const simt_mem *m) { return m->shared && m->base ? m->base : sx_int(c, 0); }
+/* Of what is bound piece by piece the tile's first element, or what of the argument is next to it; at a multiple of 16,
+ * as far as the tile's is one, so that vectors may stand there. */
+static ir_value *near_tile(simt *c, const simt_mem *m) {
+  ir_value *last = sx_int(c, (m->windowed - 1) / 16 * 16), *zero = sx_int(c, 0), *at = sx_min(c, m->base, last);
+  return sx_op(c, SC_MAX, ir_type_index(c->m), 2, (ir_value *[]){at, zero});
+}
+
+ir_value *simt_harmless(simt *c, const simt_mem *m) {
+  if (m->windowed && m->base) return near_tile(c, m);
+  return m->shared && m->base ? m->base : sx_int(c, 0);
+}
 
 ir_value *sx_load(simt *c, const simt_mem *m, ir_value *index, int n) {
   int64_t dim = n;

@@ -75,7 +75,7 @@ tsr_status simt_gather_reg(simt *c, const ir_op *op, const simt_layout *l, const
   ir_value *at, *ok;
   if (ir_get_bool(op, "owned", false)) return gather_owned(c, op, l, view, r, out);
   TSR_TRY(indexed(c, op, l, view, r, false, &at, &ok));
-  if (ok) at = sx_select(c, ok, at, sx_int(c, 0));
+  if (ok) at = sx_select(c, ok, at, simt_harmless(c, view));
   *out = sx_load(c, view, at, 1);
   if (ok) *out = sx_select(c, ok, *out, sx_num(c, view->dtype, 0));
   return NULL;

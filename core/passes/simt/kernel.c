@@ -38,6 +38,8 @@ static tsr_status bind_arguments(simt *c) {
     if (ir_type_count(t) < 0)
       return simt_unsupported(c, c->tile, "specialise the program to a shape", "argument %d has an unknown extent", i);
     s->mem = (simt_mem){.ptr = arg, .dtype = simt_in_memory(t->dtype), .rank = t->rank, .mult = t->offset};
+    int64_t most = c->caps->max_range_bytes, count = ir_type_count(t);
+    if (most && count > most / (int64_t)tsr_dtype_size(t->dtype)) s->mem.windowed = count;
     memcpy(s->mem.dims, t->dims, sizeof t->dims);
     ir_type_strides(t, s->mem.strides);
     c->wide_index |= simt_view_is_wide(t);

@@ -22,7 +22,8 @@ tsr_status simt_lower_view(simt *c, ir_op *op) {
                               "a view of a window that may leave its own view");
   simt_val *s = simt_bind(c, op->results[0], SV_MEM);
   if (!s) return st_oom();
-  simt_mem m = {.ptr = from->mem.ptr, .dtype = simt_in_memory(t->dtype), .rank = t->rank, .inside = from->mem.inside};
+  simt_mem m = {.ptr = from->mem.ptr, .dtype = simt_in_memory(t->dtype), .rank = t->rank, .inside = from->mem.inside,
+                .windowed = from->mem.windowed};
   memcpy(m.dims, t->dims, sizeof m.dims);
   ir_type_strides(t, m.strides);
   m.base = sx_addi(c, from->mem.base, t->offset);
@@ -42,7 +43,8 @@ tsr_status simt_lower_window(simt *c, ir_op *op) {
   const simt_mem *from = &simt_of(op->operands[0])->mem;
   int64_t sizes[TSR_MAX_RANK];
   ir_get_ints(op, "sizes", sizes, TSR_MAX_RANK);
-  simt_mem m = {.ptr = from->ptr, .dtype = from->dtype, .base = from->base, .mult = from->mult, .inside = from->inside};
+  simt_mem m = {.ptr = from->ptr, .dtype = from->dtype, .base = from->base, .mult = from->mult, .inside = from->inside,
+                .windowed = from->windowed};
   for (int d = 0; d < from->rank; d++) {
     const simt_val *off = simt_of(op->operands[1 + d]);
     int64_t step, size = sizes[d] ? sizes[d] : 1;

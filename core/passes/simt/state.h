@@ -40,6 +40,7 @@ typedef struct simt_mem {
   ir_value *limit[TSR_MAX_RANK];
   int64_t limit_mult[TSR_MAX_RANK]; /* the limit is a multiple of it */
   ir_value *inside;
+  int64_t windowed;           /* elements of an argument that is bound piece by piece (caps max_range_bytes), else 0 */
   int64_t lo, hi;             /* shared: byte range, for hazards */
 } simt_mem;
 

@@ -60,7 +60,7 @@ static tsr_status lower_load_scalar(simt *c, ir_op *op) {
     else if (i->hi >= m->dims[d]) ok = sx_all(c, ok, sx_compare(c, "lt", i->v, sx_int(c, m->dims[d])));
     at = sx_add(c, at, sx_muli(c, i->v, m->strides[d]));
   }
-  if (ok) at = sx_select(c, ok, at, sx_int(c, 0));
+  if (ok) at = sx_select(c, ok, at, simt_harmless(c, m));
   ir_value *v = sx_load(c, m, at, 1);
   if (ok) v = sx_select(c, ok, v, sx_num(c, m->dtype, 0));
   simt_val *s = simt_bind(c, op->results[0], SV_SCALAR);

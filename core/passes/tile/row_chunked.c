@@ -2,8 +2,8 @@
  * chunks, once for each pass. Each row operation of the body has a loop that keeps one partial result per lane and
  * column of the chunk, and combines these once at its end; a last loop computes and stores the results of full width.
  * Whatever is elementwise is computed again in each loop that needs it. Reads of a row: one for each fold of the recipe
- * (ir/recipe.h; one for both of softmax) and one for results of full width. Works for every device that has loops; CPU
- * kernels don't need it. */
+ * (ir/recipe.h; one for both of softmax but on a CPU's SIMD registers) and one for results of full width. Works for
+ * every device that has loops; CPU kernels don't need it. */
 #include <math.h>
 #include <string.h>
 

@@ -3,6 +3,7 @@
 
 #include "core/base/dtype.h"
 #include "core/base/policy.h"
+#include "core/device/dialect.h"
 #include "core/ir/reducer.h"
 
 tsr_status row_loop_begin(kb_kernel *k, const kb_space *row, int64_t chunk, int n, ir_value *const *init, row_loop *p) {
@@ -58,12 +59,19 @@ tsr_status row_loop_fold(kb_kernel *k, row_work *w, const recipe_fold *f, ir_val
   const ir_reducer *g = ir_reducer_named(f->op);
   const double identity = ir_reducer_identity(g, t); /* columns beyond the row count as it too */
   bool compensated = g->code == SC_ADD && dtype_is_float(t) && policy_named(k->opts->policy) == TSR_POLICY_KAHAN_SUM;
-  ir_value *x, *next[2] = {NULL, NULL}, *init[2] = {row_loop_constant(k, w, t, identity),
-                                                    compensated ? row_loop_constant(k, w, t, 0) : NULL};
+  /* A SIMD register's lanes are added up for each chunk: a loop that carries a chunk's columns moves them through
+   * memory each time around. */
+  const bool narrow = !compensated && k->opts->caps && caps_simd_like(k->opts->caps);
+  ir_value *x, *next[2] = {NULL, NULL},
+               *init[2] = {narrow ? kb_fill(&k->b, kb_frag(k, t, w->row->tm, 1), identity)
+                                  : row_loop_constant(k, w, t, identity),
+                           compensated ? row_loop_constant(k, w, t, 0) : NULL};
   TSR_TRY(row_loop_begin(k, w->row, w->chunk, 1 + compensated, init, &p));
   TSR_TRY(w->operand(k, w, p.s, &x));
   x = row_loop_within(k, &p, kb_row_chain(k, w, f->term, x), identity);
+  if (narrow) x = kb_reduce(k, f->op, x);
   accumulate(k, g->code, compensated, p.carried, x, next);
   TSR_TRY(row_loop_end(k, &p, 1 + compensated, next));
-  return (*out = kb_reduce(k, f->op, p.loop->results[0])) ? NULL : st_oom();
+  *out = narrow ? p.loop->results[0] : kb_reduce(k, f->op, p.loop->results[0]);
+  return *out ? NULL : st_oom();
 }

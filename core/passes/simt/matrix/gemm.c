@@ -135,11 +135,12 @@ static void fma_layout(simt *c, const simt_gemm *g, int64_t m, int64_t n, simt_l
 typedef struct fma_plan {
   const simt_gemm *g;
   const simt_layout *l;
-  int rows, cols;    /* registers of a thread along m and n */
-  int vec;           /* neighbours along n */
-  int step;          /* k's of one unrolled body */
+  int rows, cols; /* registers of a thread along m and n */
+  int vec;        /* neighbours along n */
+  int step;       /* k's of one unrolled body */
   bool clipped;
-  bool broadcast;    /* all lanes read the same of A: a word at a time, which is a load that broadcasts */
+  bool repeat_last; /* rows of a past its end are the last one again, and nobody stores what they give */
+  bool broadcast;   /* all lanes read the same of A: a word at a time, which is a load that broadcasts */
 } fma_plan;
 
 /* w neighbours along dimension `along` of operand memory, at base + off; outside elements are 0. */
@@ -178,8 +179,8 @@ static int operand_width(const simt *c, const simt_mem *m, int along, int n, boo
 static void load_operand(simt *c, const fma_plan *p, bool is_a, ir_value *k, int64_t k_off, ir_value **out) {
   const simt_operand *o = is_a ? &p->g->A : &p->g->B;
   const simt_mem *m = &o->mem;
-  int dim = is_a ? 0 : 1, n = is_a ? p->rows : p->cols;       /* the accumulator's dimension */
-  int along_k = is_a ? !o->transposed : o->transposed;        /* which memory dimension k is */
+  int dim = is_a ? 0 : 1, n = is_a ? p->rows : p->cols; /* the accumulator's dimension */
+  int along_k = is_a ? !o->transposed : o->transposed;  /* which memory dimension k is */
   int other = !along_k, per = is_a ? p->cols : 1;
   ir_value *base[2], *v[16];
   int64_t off[2], max[2];
@@ -191,10 +192,17 @@ static void load_operand(simt *c, const fma_plan *p, bool is_a, ir_value *k, int
                ? operand_width(c, m, along_k, SIMT_LANE_N_WORD / (int)tsr_dtype_size(m->dtype), p->clipped)
                : operand_width(c, m, along_k, p->step, p->clipped);
   int wn = operand_width(c, m, other, is_a ? 1 : p->vec, p->clipped);
+  const bool repeat = is_a && p->repeat_last && m->limit[other];
+  if (repeat) max[other] = INT32_MIN;
   for (int i = 0; i < n; i += wn)
     for (int kk = 0; kk < p->step; kk += wk) {
       off[along_k] = k_off + kk;
       off[other] = simt_reg_offset(p->l, i * per, dim);
+      if (repeat) {
+        ir_value *row = sx_addi(c, simt_thread_offset(c, p->l, dim), off[other]);
+        base[other] = sx_min(c, row, sx_addi(c, m->limit[other], -1));
+        off[other] = 0;
+      }
       operand_load(c, m, base, off, max, wk > 1 ? along_k : other, wk > 1 ? wk : wn, p->clipped, p->g->c, v);
       for (int e = 0; e < (wk > 1 ? wk : wn); e++) out[wk > 1 ? i * p->step + kk + e : (i + e) * p->step + kk] = v[e];
     }
@@ -268,6 +276,13 @@ static int64_t lane_n_depth(int n_sums) {
   return k < 4 ? 4 : k > 32 ? 32 : k;
 }
 
+/* Have a's rows an edge, and nothing else one? */
+static bool has_rows_alone(const simt_gemm *g) {
+  const simt_mem *a = &g->A.mem, *b = &g->B.mem;
+  return a->limit[g->A.transposed] && !a->limit[!g->A.transposed] && !a->inside && !b->limit[0] && !b->limit[1] &&
+         !b->inside;
+}
+
 tsr_status simt_fma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt_frag *out) {
   const simt_layout *l = acc->layout;
   fma_plan p = {.g = g,
@@ -276,9 +291,9 @@ tsr_status simt_fma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt
                 .cols = l->reps[1] * l->inner[1] * l->vec[1],
                 .vec = l->vec[1],
                 .broadcast = c->path->broadcasts};
-  int64_t most = p.broadcast        ? lane_n_depth(acc->n)
+  int64_t most = p.broadcast               ? lane_n_depth(acc->n)
                  : caps_simd_like(c->caps) ? 8
-                                    : 1024 / acc->n,
+                                           : 1024 / acc->n,
           held = (tsr_dtype_size(g->a) == 1 && dtype_is_float(g->a) ? 16 : 64) / (p.rows + p.cols);
   /* Compilers keep the operands of a whole body in registers. */
   if (!caps_simd_like(c->caps) && most > held) most = held > 1 ? held : 1;
@@ -288,7 +303,8 @@ tsr_status simt_fma_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, simt
   if (g->k <= most) p.step = (int)g->k < 64 ? (int)g->k : p.step;
   ir_value **v = arena_array(&c->m->arena, ir_value *, 2 * acc->n + 1);
   if (!v) return st_oom();
-  ir_value *inside = sx_all(c, simt_interior(c, &g->A.mem), simt_interior(c, &g->B.mem));
+  p.repeat_last = p.broadcast && has_rows_alone(g); /* a condition would make gathers of b's loads */
+  ir_value *inside = p.repeat_last ? NULL : sx_all(c, simt_interior(c, &g->A.mem), simt_interior(c, &g->B.mem));
   if (!inside) {
     TSR_TRY(fma_variant(c, &p, false, acc, v));
   } else {

@@ -1,0 +1,162 @@
+/* A driver with a family of queues for transfers alone (tests/fake/second_queue.c in front of lavapipe): large copies
+ * of one stream are over while another stream still computes, and the order of a stream's own work, and of streams that
+ * wait for each other's events, is what it is with one queue. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/support/api_check.h"
+
+static const char product[] =
+    "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<512x512xf32>, %B: tensor<512x512xf32>):\n%0 = "
+    "\"tessera.graph.matmul\"(%A, %B)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
+enum { PRODUCT_BYTES = 512 * 512 * 4, LARGE = 4 << 20, SMALL = 1 << 10 };
+
+static tsr_context *ctx;
+static tsr_device *dev;
+
+static tsr_buffer *buffer(size_t bytes) {
+  tsr_buffer *b;
+  OK(tsr_buffer_create(dev, bytes, TSR_MEMORY_DEVICE, &b));
+  return b;
+}
+
+/* Is the stream's work over? */
+static bool is_over(tsr_stream *s) {
+  tsr_status st = tsr_stream_sync(s, 0);
+  bool over = !st;
+  if (st && tsr_status_code(st) != TSR_TIMEOUT) fail_msg("%s", tsr_status_message(st));
+  tsr_status_free(st);
+  return over;
+}
+
+/* Copies behind products that another stream queued: over while those go on. */
+static void copies_go_on_beside_kernels(void **state) {
+  enum { RUNS = 100 };
+  tsr_graph *g;
+  tsr_program *p;
+  tsr_stream *computes, *copies;
+  tsr_buffer *a = buffer(PRODUCT_BYTES), *b = buffer(PRODUCT_BYTES), *c = buffer(PRODUCT_BYTES), *from = buffer(LARGE),
+             *to = buffer(LARGE);
+  OK(tsr_graph_parse(ctx, product, sizeof product - 1, "product", &g));
+  OK(tsr_program_compile(dev, g, NULL, &p));
+  OK(tsr_stream_create(dev, 0, &computes));
+  OK(tsr_stream_create(dev, 0, &copies));
+  uint32_t *x = malloc(LARGE), *y = malloc(LARGE);
+  for (int i = 0; i < LARGE / 4; i++) x[i] = (uint32_t)i * 2654435761u;
+  OK(tsr_buffer_write(from, 0, x, LARGE));
+  tsr_binding in[2] = {{a, 0}, {b, 0}}, out = {c, 0};
+  OK(tsr_program_run(p, computes, in, &out)); /* the driver compiles */
+  OK(tsr_stream_sync(computes, -1));
+  for (int i = 0; i < RUNS; i++) OK(tsr_program_run(p, computes, in, &out));
+  OK(tsr_stream_copy(copies, to, 0, from, 0, LARGE));
+  OK(tsr_stream_sync(copies, -1));
+  assert_false(is_over(computes));
+  OK(tsr_stream_sync(computes, -1));
+  OK(tsr_buffer_read(to, 0, y, LARGE));
+  assert_memory_equal(x, y, LARGE);
+  /* with one queue they would have waited: a small copy takes the kernels' */
+  for (int i = 0; i < RUNS; i++) OK(tsr_program_run(p, computes, in, &out));
+  OK(tsr_stream_copy(copies, to, 0, from, 0, SMALL));
+  OK(tsr_stream_sync(copies, -1));
+  assert_true(is_over(computes));
+  free(x), free(y);
+  tsr_stream_destroy(&computes), tsr_stream_destroy(&copies);
+  tsr_program_destroy(&p), tsr_graph_destroy(&g);
+  tsr_buffer *all[] = {a, b, c, from, to};
+  for (int i = 0; i < 5; i++) tsr_buffer_destroy(&all[i]);
+}
+
+/* Fills and small copies (on the kernels' queue) and large ones (on the other) in any order, on one stream or on two
+ * that wait for each other: what a model in memory says. */
+static void order_is_kept(bool two) {
+  enum { BUFFERS = 3, STEPS = 300 };
+  tsr_buffer *b[BUFFERS];
+  tsr_stream *s[2];
+  tsr_event *e[2];
+  char *model[BUFFERS], *got = malloc(LARGE);
+  for (int i = 0; i < 2; i++) OK(tsr_stream_create(dev, 0, &s[i]));
+  for (int i = 0; i < 2; i++) OK(tsr_event_create(dev, &e[i]));
+  for (int i = 0; i < BUFFERS; i++) b[i] = buffer(LARGE), model[i] = calloc(1, LARGE);
+  for (int i = 0; i < BUFFERS; i++) OK(tsr_buffer_write(b[i], 0, model[i], LARGE));
+  for (int i = 0, on = 0; i < STEPS; i++) {
+    int to = rand() % BUFFERS, from = (to + 1 + rand() % (BUFFERS - 1)) % BUFFERS, kind = rand() % 3;
+    size_t bytes = kind == 2 ? 1 << 18 | (size_t)(rand() % (LARGE - (1 << 18))) : (size_t)(1 + rand() % (1 << 17));
+    bytes = bytes / 4 * 4 + 4;
+    size_t at = (size_t)rand() % (LARGE / 4 - bytes / 4 + 1) * 4,
+           source = (size_t)rand() % (LARGE / 4 - bytes / 4 + 1) * 4;
+    if (kind) {
+      OK(tsr_stream_copy(s[on], b[to], at, b[from], source, bytes));
+      memcpy(model[to] + at, model[from] + source, bytes);
+    } else {
+      OK(tsr_stream_fill(s[on], b[to], at, bytes, (uint32_t)(i & 255) * 0x01010101u));
+      memset(model[to] + at, i & 255, bytes);
+    }
+    if (!two || rand() % 3) continue;
+    OK(tsr_event_record(e[on], s[on]));
+    OK(tsr_stream_wait(s[!on], e[on]));
+    on = !on;
+  }
+  for (int i = 0; i < 2; i++) OK(tsr_stream_sync(s[i], -1));
+  for (int i = 0; i < BUFFERS; i++) {
+    OK(tsr_buffer_read(b[i], 0, got, LARGE));
+    assert_memory_equal(got, model[i], LARGE);
+    tsr_buffer_destroy(&b[i]);
+    free(model[i]);
+  }
+  for (int i = 0; i < 2; i++) tsr_stream_destroy(&s[i]), tsr_event_destroy(&e[i]);
+  free(got);
+}
+
+static void order_of_one_stream_is_kept(void **state) { order_is_kept(false); }
+static void order_of_streams_that_wait_is_kept(void **state) { order_is_kept(true); }
+
+static int begin(void **state) {
+  char path[] = "/tmp/tessera-queues-XXXXXX.json";
+  int fd = mkstemps(path, 5);
+  if (fd < 0) return -1;
+  FILE *f = fdopen(fd, "w");
+  fprintf(f,
+          "{\"file_format_version\": \"1.0.1\", \"ICD\": {\"library_path\": \"%s/tests/libfault_icd.so\", "
+          "\"api_version\": \"1.4.0\"}}\n",
+          TSR_BINARY_DIR);
+  fclose(f);
+  setenv("VK_DRIVER_FILES", path, 1);
+  setenv("TSR_TEST_VK_FAULT", "queue:", 1);
+  setenv("TSR_VK_HIDE", "coopmat,cores", 1); /* what is tried at the start and not needed here */
+  OK(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
+  tsr_status st = tsr_device_open(ctx, "vulkan:0", &dev);
+  if (st) print_message("%s\n", tsr_status_message(st));
+  tsr_status_free(st);
+  unlink(path);
+  return 0;
+}
+
+static int end(void **state) {
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+  return 0;
+}
+
+int main(void) {
+  const char *drivers = getenv("VK_DRIVER_FILES");
+  const struct CMUnitTest tests[] = {cmocka_unit_test(copies_go_on_beside_kernels),
+                                     cmocka_unit_test(order_of_one_stream_is_kept),
+                                     cmocka_unit_test(order_of_streams_that_wait_is_kept)};
+  if (drivers && access(drivers, R_OK)) {
+    printf("skipped: VK_DRIVER_FILES=%s: no Vulkan here\n", drivers);
+    return 77;
+  }
+  begin(NULL);
+  if (!dev) {
+    end(NULL);
+    return 77;
+  }
+  return cmocka_run_group_tests(tests, NULL, end);
+}
