@@ -172,20 +172,71 @@ static void fill_offsets(const box *b, int32_t *offsets, int64_t k) {
   }
 }
 
-/* Lines of places, cut into strips: the last of a line reaches back over the one before, if the line is long enough. */
+/* The lines of the places [row, row + n): the first one's first element in the copy, how far apart their first elements
+ * are, and how long they are; the last one may be shorter. */
+typedef struct line_set {
+  int64_t from, pitch, line, n;
+} line_set;
+
+/* Where the element of the place at `row` is in the copy, and how many places its line has from there. */
+static int64_t element_of(const box *b, int64_t row, int64_t *left) {
+  const int first = tile_unfold_first(&b->u, UNFOLD_ROW), last = last_digit(&b->u);
+  int64_t digit[UNFOLD_MOST_DIGITS];
+  digits_of(&b->u, UNFOLD_ROW, row, digit);
+  *left = b->u.extent[last] - digit[last];
+  return across(b, digit, first, last + 1) + digit[last] - b->from[last];
+}
+
+/* Whether the lines begin at equal distances, so that they can be cut into strips together. */
+static bool lines_of(const box *b, int64_t row, int64_t n, line_set *l) {
+  int64_t left;
+  l->line = b->u.extent[last_digit(&b->u)], l->n = n;
+  l->from = element_of(b, row, &left);
+  if (left < l->line || n <= l->line) return false;
+  l->pitch = element_of(b, row + l->line, &left) - l->from;
+  for (int64_t at = 2 * l->line; at < n; at += l->line)
+    if (element_of(b, row + at, &left) != l->from + at / l->line * l->pitch) return false;
+  return l->pitch >= l->line;
+}
+
+static int64_t together_length(const line_set *l) {
+  const int64_t last = (l->n - 1) / l->line;
+  return last * l->pitch + l->n - last * l->line;
+}
+
+/* Strips over all lines and what is between them. */
+static size_t fill_together(const line_set *l, int64_t width, cpuk_convolve_strip *s) {
+  const int64_t length = together_length(l);
+  size_t n_strips = 0;
+  for (int64_t at = 0; at < length; at += width) {
+    cpuk_convolve_strip *t = &s[n_strips];
+    *t = (cpuk_convolve_strip){.from = (int32_t)(l->from + at)};
+    for (int64_t i = 0; i < width && at + i < length; i++) {
+      const int64_t line = (at + i) / l->pitch, x = (at + i) % l->pitch;
+      if (x >= l->line) continue;
+      if (!t->n++) t->to = (int32_t)(line * l->line + x);
+      t->lanes |= 1u << i;
+    }
+    n_strips += t->n > 0;
+  }
+  return n_strips;
+}
+
+/* Lines of places, cut into strips: together if that takes fewer, else each for itself, where the last strip of a line
+ * reaches back over the one before, if the line is long enough. */
 static size_t fill_strips(const box *b, int64_t row, int64_t n, int64_t width, cpuk_convolve_strip *s) {
-  const tile_unfold *u = &b->u;
-  const int first = tile_unfold_first(u, UNFOLD_ROW), last = last_digit(u);
+  line_set lines;
+  if (lines_of(b, row, n, &lines) &&
+      ceil_div(together_length(&lines), width) < ceil_div(n, lines.line) * ceil_div(lines.line, width))
+    return fill_together(&lines, width, s);
   size_t n_strips = 0;
   for (int64_t done = 0, line; done < n; done += line) {
-    int64_t digit[UNFOLD_MOST_DIGITS];
-    digits_of(u, UNFOLD_ROW, row + done, digit);
-    line = min64(n - done, u->extent[last] - digit[last]);
-    const int64_t from = across(b, digit, first, last + 1) + digit[last] - b->from[last];
+    const int64_t from = element_of(b, row + done, &line);
+    line = min64(line, n - done);
     for (int64_t at = 0; at < line; at += width) {
-      const int64_t back = max64(0, min64(at, at + width - line)), to = at - back;
-      s[n_strips++] =
-          (cpuk_convolve_strip){(int32_t)(from + to), (int32_t)(done + to), (int32_t)min64(width, line - to)};
+      const int64_t back = max64(0, min64(at, at + width - line)), to = at - back, here = min64(width, line - to);
+      s[n_strips++] = (cpuk_convolve_strip){(int32_t)(from + to), (int32_t)(done + to), (int32_t)here,
+                                            (uint32_t)(((uint64_t)1 << here) - 1)};
     }
   }
   return n_strips;

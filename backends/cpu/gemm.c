@@ -36,9 +36,10 @@ bool gemm_has_kernel(const vm_module *m, const cpu_instr *i) {
          g->pack_types >> vm_cpuk((tsr_dtype)d[i->a[2]].dtype) & 1;
 }
 
-/* Blocks with as many rows, and those that are alone in their columns, pack their own B; the others share it. So does
- * a block whose B is a tile of its own: nothing shared has that key. */
-enum { PACK_ON_THE_WAY_ROWS = 192 };
+/* Blocks with as many rows, and those that are alone in their columns, pack their own B; the others share it, in parts
+ * of k, of which one alone would let all but one wait. A block whose B is a tile of its own packs it, too: nothing
+ * shared has that key. */
+enum { PACK_ON_THE_WAY_ROWS = 192, PACK_ALONE_ROWS = 48 };
 
 /* Logical sizes of the instruction's tiles: m x k times k x n. */
 static void sizes_of(const vm_module *m, const cpu_instr *i, int64_t *mm, int64_t *nn, int64_t *kk) {
@@ -147,6 +148,10 @@ typedef struct target {
   int64_t m, n;
   const cpu_desc *d;
 } target;
+
+static bool shares_b(const vm *v, const target *t, int parts) {
+  return t->m < (parts > 1 ? PACK_ON_THE_WAY_ROWS : PACK_ALONE_ROWS) && v->l->k->grid[1] != 1;
+}
 
 static target begin_target(const vm *v, const cpuk_gemm *g, cpuk_gemm_kind kind, const cpu_desc *d, bool accumulate) {
   const int64_t *ext = vm_ext(v, d);
@@ -359,10 +364,10 @@ void vm_matmul(const vm *v, const cpu_instr *i) {
   if (t.m > 0 && t.n > 0 && k > 0 && (constant || !try_skinny(v, kind, g, &a, &b, &t, false))) {
     a.rows = t.m;
     b.cols = t.n;
-    const bool share = constant || (!own && t.m < PACK_ON_THE_WAY_ROWS && v->l->k->grid[1] != 1);
+    const int parts = (int)ceil_div(k, bk);
+    const bool share = constant || (!own && shares_b(v, &t, parts));
     panel_cache *from = constant ? v->l->const_panels : v->l->panels;
-    panel_entry *e =
-        share ? panel_cache_acquire(from, &(panel_key){i, b.p, 1, k, t.n}, (int)((k + bk - 1) / bk)) : NULL;
+    panel_entry *e = share ? panel_cache_acquire(from, &(panel_key){i, b.p, 1, k, t.n}, parts) : NULL;
     /* Where there are no panels to share, b's are before a's. */
     char *rest = v->t->pack + (e ? 0 : g->b_chunk * g->b_panel_bytes((size_t)bk));
     const a_side side = begin_a(v, g, i, &a, k, bk, rest);

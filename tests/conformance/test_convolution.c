@@ -11,7 +11,8 @@ typedef struct shape {
 
 /* Several tiles of output channels by several of places; weights whose rows lie 1024 bytes apart, which CPUs pack, and
  * others; few places, many places; pointwise; groups; both layouts. Lines of one place to more than a vector's, 1 to 5
- * apart, windows larger than the image, images larger than a cache, each channel for itself. */
+ * apart, windows larger than the image, images larger than a cache, each channel for itself; short lines one behind the
+ * other, from one place to a vector's and one more. */
 static const shape shapes[] = {
     {1, 256, 15, 15, 512, 1, 2, 0, 1, 0}, {1, 256, 7, 9, 272, 3, 1, 1, 1, 0}, {2, 256, 9, 9, 270, 1, 1, 0, 1, 0},
     {1, 3, 70, 66, 20, 7, 2, 3, 1, 0},    {2, 64, 30, 31, 40, 3, 1, 1, 1, 0}, {3, 96, 12, 13, 80, 3, 2, 1, 4, 0},
@@ -20,7 +21,9 @@ static const shape shapes[] = {
     {2, 40, 20, 21, 40, 3, 1, 1, 40, 0},  {1, 33, 17, 1, 33, 5, 2, 2, 33, 0}, {1, 24, 40, 70, 24, 7, 1, 3, 24, 0},
     {1, 8, 23, 50, 7, 5, 3, 2, 1, 0},     {1, 8, 40, 61, 6, 3, 5, 1, 1, 0},   {1, 200, 30, 200, 9, 3, 1, 1, 1, 0},
     {1, 4, 3, 3, 5, 7, 1, 3, 1, 0},       {2, 16, 9, 40, 32, 3, 1, 1, 16, 0}, {1, 1, 1, 1, 1, 1, 2, 0, 1, 0},
-    {1, 5, 1, 37, 13, 3, 4, 1, 1, 0},
+    {1, 5, 1, 37, 13, 3, 4, 1, 1, 0},     {1, 40, 13, 13, 24, 3, 1, 1, 1, 0}, {1, 6, 26, 26, 7, 3, 1, 0, 1, 0},
+    {2, 12, 10, 10, 12, 3, 1, 1, 12, 0},  {1, 2, 40, 1, 3, 3, 1, 1, 1, 0},    {2, 3, 11, 16, 4, 5, 1, 2, 1, 0},
+    {1, 3, 19, 17, 13, 3, 1, 1, 1, 0},    {1, 7, 50, 4, 7, 7, 1, 3, 7, 0},    {1, 20, 52, 52, 48, 3, 1, 1, 1, 0},
 };
 
 static int out_of(int x, const shape *s) { return (x + 2 * s->pad - s->kernel) / s->stride + 1; }

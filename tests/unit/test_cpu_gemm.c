@@ -296,6 +296,34 @@ static void check_plan_for_threads(const cpuk_table *table, const cpuk_caches *c
     }
 }
 
+/* Two threads' shares of any product that both can have a part of: the larger one is at most a vector of columns or a
+ * tile's rows more than half. All of k at once. */
+static void check_shares(const cpuk_table *table, const cpuk_caches *caches) {
+  const cpuk_gemm *g = table->gemm[CPUK_GEMM_F32];
+  for (int i = 0; i < 400; i++) {
+    cpuk_plan_args p = {.kind = CPUK_GEMM_F32,
+                        .m = 1 + test_u32() % 500,
+                        .n = 1 + test_u32() % 1000,
+                        .k = 1 + test_u32() % 1024,
+                        .a_rs = 1024,
+                        .a_cs = 1,
+                        .b_rs = 1024,
+                        .b_cs = 1,
+                        .threads = 2};
+    if (i % 4 == 0) p.m = p.n = p.k = 64 + p.n % 192;
+    const cpuk_plan plan = cpuk_gemm_plan_for(table, &p, caches);
+    const size_t rows = plan.bm < p.m ? plan.bm : p.m, columns = plan.bn < p.n ? plan.bn : p.n;
+    CHECK(plan.bm && plan.bn && plan.bk, "%zux%zux%zu", p.m, p.n, p.k);
+    if (plan.skinny || g->kr >= 32) continue;
+    CHECK(plan.bk >= p.k, "%zux%zux%zu: k %zu at once", p.m, p.n, p.k, plan.bk);
+    const size_t blocks = ((p.m + rows - 1) / rows) * ((p.n + columns - 1) / columns);
+    if (blocks == 2)
+      CHECK(rows < p.m ? rows <= p.m / 2 + g->mr : columns <= p.n / 2 + g->nr / 2u, "%zux%zux%zu: %zu x %zu", p.m, p.n,
+            p.k, rows, columns);
+    else CHECK(blocks % 2 == 0 || blocks >= 8 || p.n <= 4u * g->nr, "%zux%zux%zu: %zu blocks", p.m, p.n, p.k, blocks);
+  }
+}
+
 /* On this machine, and on all whose caches processors and hypervisors tell. */
 static void check_plans(const cpuk_table *table) {
   static const size_t l1[] = {16, 24, 32, 48, 64, 96, 128, 192},
@@ -303,6 +331,7 @@ static void check_plans(const cpuk_table *table) {
   const cpuk_caches here = cpuk_cache_sizes();
   check_plan(table, &here);
   check_plan_for_threads(table, &here);
+  check_shares(table, &here);
   for (size_t i = 0; i < sizeof l1 / sizeof *l1; i++)
     for (size_t k = TSR_TEST_SLOW ? i % 4 : 0; k < sizeof l2 / sizeof *l2; k += TSR_TEST_SLOW ? 4 : 1) {
       const cpuk_caches other = {l1[i] << 10, l2[k] << 10, 32 << 20};

@@ -9,6 +9,18 @@
 #define CONVOLVE_STRIPS 2
 #endif
 #define CONVOLVE_MOST 8 /* of a tile */
+#define CONVOLVE_FEW 4  /* of a tile of one row that is the only one */
+
+#ifndef v_pick
+/* The elements in the set bits of `lanes`, first ones first. */
+VINL vf v_pick(vf v, uint32_t lanes) {
+  float x[VF], y[VF] = {0};
+  v_store(x, v);
+  for (int i = 0, n = 0; i < VF; i++)
+    if (lanes >> i & 1) y[n++] = x[i];
+  return v_load(y);
+}
+#endif
 
 VINL void convolve_tile(const int rows, const int n, const cpuk_convolve_args *p, size_t row,
                         const cpuk_convolve_strip *s) {
@@ -42,8 +54,12 @@ VINL void convolve_tile(const int rows, const int n, const cpuk_convolve_args *p
     CPUK_UNROLL
     for (int i = 0; i < rows; i++) {
       float *to = c + i * ldc + s[j].to;
-      if (s[j].n == VF) v_store(to, acc[i][j]);
-      else v_store_n(to, acc[i][j], (size_t)s[j].n);
+      if (s[j].n == VF) {
+        v_store(to, acc[i][j]);
+        continue;
+      }
+      const bool holes = s[j].lanes & (s[j].lanes + 1);
+      v_store_n(to, holes ? v_pick(acc[i][j], s[j].lanes) : acc[i][j], (size_t)s[j].n);
     }
 }
 
@@ -51,33 +67,58 @@ VINL void convolve_tile(const int rows, const int n, const cpuk_convolve_args *p
   static void name(const cpuk_convolve_args *p, size_t row, const cpuk_convolve_strip *s) {                  \
     convolve_tile(rows, n, p, row, s);                                                                        \
   }
-CONVOLVE_TILE(convolve_6, 6, CONVOLVE_STRIPS)
-CONVOLVE_TILE(convolve_4, 4, CONVOLVE_STRIPS)
-CONVOLVE_TILE(convolve_2, 2, CONVOLVE_STRIPS)
-CONVOLVE_TILE(convolve_1, 1, CONVOLVE_STRIPS)
+#define CONVOLVE_TILES(n)                                                                                     \
+  CONVOLVE_TILE(convolve_6_##n, 6, n)                                                                         \
+  CONVOLVE_TILE(convolve_4_##n, 4, n)                                                                         \
+  CONVOLVE_TILE(convolve_2_##n, 2, n)                                                                         \
+  CONVOLVE_TILE(convolve_1_##n, 1, n)
+CONVOLVE_TILES(1)
+CONVOLVE_TILES(2)
+#if CONVOLVE_STRIPS == 4
+CONVOLVE_TILES(3)
+CONVOLVE_TILES(4)
+#endif
 CONVOLVE_TILE(convolve_row, 1, CONVOLVE_MOST) /* all there is: as many chains as hide an addition's latency */
+CONVOLVE_TILE(convolve_row_few, 1, CONVOLVE_FEW)
 
-static void CPUK_FN(convolve)(const cpuk_convolve_args *p) {
-  static const struct {
-    size_t rows;
-    void (*run)(const cpuk_convolve_args *p, size_t row, const cpuk_convolve_strip *s);
-  } tiles[] = {{6, convolve_6}, {4, convolve_4}, {2, convolve_2}, {1, convolve_1}};
-  const size_t step = p->m == 1 ? CONVOLVE_MOST : CONVOLVE_STRIPS;
-  for (size_t done = 0; done < p->n_strips; done += step) {
+/* One row of weights; the last strip as often as fills a tile. */
+static void convolve_alone(const cpuk_convolve_args *p) {
+  for (size_t done = 0, step; done < p->n_strips; done += step) {
     const cpuk_convolve_strip *s = p->strips + done;
+    const size_t left = p->n_strips - done;
     cpuk_convolve_strip rest[CONVOLVE_MOST];
-    if (p->n_strips - done < step) { /* the last one as often as fills the tile */
-      for (size_t j = 0; j < step; j++) rest[j] = done + j < p->n_strips ? s[j] : p->strips[p->n_strips - 1];
+    step = left > CONVOLVE_FEW ? CONVOLVE_MOST : CONVOLVE_FEW;
+    if (left < step) {
+      for (size_t j = 0; j < step; j++) rest[j] = s[j < left ? j : left - 1];
       s = rest;
     }
-    if (p->m == 1) {
-      convolve_row(p, 0, s);
-      continue;
+    if (step == CONVOLVE_MOST) convolve_row(p, 0, s);
+    else convolve_row_few(p, 0, s);
+  }
+}
+
+/* As few tiles as there can be, all about as wide. */
+static void CPUK_FN(convolve)(const cpuk_convolve_args *p) {
+#define CONVOLVE_OF(n) {convolve_6_##n, convolve_4_##n, convolve_2_##n, convolve_1_##n}
+  static const size_t rows[] = {6, 4, 2, 1};
+  static void (*const tiles[CONVOLVE_STRIPS][4])(const cpuk_convolve_args *, size_t, const cpuk_convolve_strip *) = {
+      CONVOLVE_OF(1), CONVOLVE_OF(2),
+#if CONVOLVE_STRIPS == 4
+      CONVOLVE_OF(3), CONVOLVE_OF(4),
+#endif
+  };
+  if (p->m == 1) {
+    convolve_alone(p);
+    return;
+  }
+  const size_t groups = (p->n_strips + CONVOLVE_STRIPS - 1) / CONVOLVE_STRIPS;
+  const cpuk_convolve_strip *s = p->strips;
+  for (size_t g = 0; g < groups; g++) {
+    const size_t n = p->n_strips / groups + (g < p->n_strips % groups);
+    for (size_t row = 0, t = 0; row < p->m; row += rows[t]) {
+      while (p->m - row < rows[t]) t++;
+      tiles[n - 1][t](p, row, s);
     }
-    size_t row = 0;
-    for (size_t t = 0; row < p->m; row += tiles[t].rows) {
-      while (p->m - row < tiles[t].rows) t++;
-      tiles[t].run(p, row, s);
-    }
+    s += n;
   }
 }

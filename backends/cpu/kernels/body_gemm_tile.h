@@ -51,6 +51,12 @@ VINL void G_FN(tile)(const int mr, const int nv, const bool tail, const bool fet
     for (int i = 0; i < mr; i++)
       CPUK_UNROLL
       for (int j = 0; j < nv; j++) acc[i][j] = G_ZERO;
+    /* Its lines are there when it is stored; in L2, as panels pass through L1 meanwhile. */
+    CPUK_UNROLL
+    for (int i = 0; i < mr; i++)
+      CPUK_UNROLL
+      for (int v = 0; v < nv * (int)(G_LANES * sizeof(G_ACC)); v += 64)
+        __builtin_prefetch((const char *)(c + i * ldc) + v, 0, 2);
   }
   const G_ELT *end = b + p->groups * NR;
 #ifdef G_COMP

@@ -182,14 +182,16 @@ typedef void (*cpuk_iota_fn)(int32_t *dst, int32_t start, int32_t step, size_t n
 
 /* ---- convolutions ------------------------------------------------------------------------------------------------ */
 
-/* Places next to each other in the image and in the result: where the first one's elements begin in the image and in a
- * row of the result, and how many are stored, at most convolve_width, which all are read. */
+/* convolve_width elements next to each other in the image, of which those in the set bits of `lanes`, n of them, are
+ * places, next to each other in the result: where the first element is in the image, and the first place in a row of
+ * the result. All elements are read. */
 typedef struct cpuk_convolve_strip {
   int32_t from, to, n;
+  uint32_t lanes;
 } cpuk_convolve_strip;
 
-/* c[i][to + j] = sum over l of a[i][l] * image[from + j + offsets[l]], a chain in the order of l. Strips may overlap.
- */
+/* c[i][to + j] = sum over l of a[i][l] * image[from + lane(j) + offsets[l]], lane(j) the j-th of `lanes`, a chain in
+ * the order of l. Strips may overlap. */
 typedef struct cpuk_convolve_args {
   float *c;
   ptrdiff_t ldc;

@@ -130,7 +130,7 @@ bool cpuk_skinny_fits(const cpuk_gemm *g, const cpuk_plan_args *p) {
   return g->skinny != NULL && few && p->a_type == types[p->kind][0] && p->b_type == types[p->kind][1];
 }
 
-enum { TALL = 192, TALLEST = 520, DEEP = 1024 };
+enum { TALL = 192, TALLEST = 520, DEEP = 1024, SHORT_LINE = 256, LOW = 48 };
 
 /* A block for each thread; where the work is long several, so that a thread that is held up costs little. */
 static size_t wanted_blocks(const cpuk_plan_args *p) {
@@ -140,20 +140,25 @@ static size_t wanted_blocks(const cpuk_plan_args *p) {
 }
 
 /* Blocks for the threads, so many that they share out evenly: columns while they stay wide (a narrower block packs A
- * more often), then rows while they stay tall (a lower one packs B more often and cuts C's lines short), then either.
+ * more often), then rows while they stay tall (a lower one packs B more often and cuts C's lines short), then either:
+ * rows where C's lines would become short, since what one core fetches ahead of its end of a line the next one writes
+ * (with panels of 32 numbers; narrower ones and those of 16 and 8 bits lose 2 to 10 % by that).
  * Once they share out evenly only wide columns are cut. */
 static void cut_for_threads(const cpuk_gemm *g, const cpuk_plan_args *p, cpuk_plan *plan) {
   const size_t chunk = (size_t)g->b_chunk * g->nr, want = wanted_blocks(p), wide = g->kr == 1 ? 512 : 1024;
+  const size_t half = g->kr < 32 ? g->nr / 2u : g->nr; /* of a panel: one vector or two, which tiles take alone */
   if (p->threads <= 1) return;
   for (;;) {
     const size_t n = blocks(p->m, plan->bm) * blocks(p->n, plan->bn);
     const bool even = n >= p->threads && (n % p->threads == 0 || n >= 4 * p->threads);
     if (even && n >= want) break;
-    const bool tall = plan->bm >= 2 * TALL && blocks(p->m, plan->bm) < p->threads;
+    const bool tall = plan->bm >= 2 * TALL && blocks(p->m, plan->bm) < p->threads,
+               lines = g->kr == 1 && g->nr >= 32 && plan->bn < 2 * SHORT_LINE && plan->bm >= 2 * LOW;
     if (plan->bn >= 2 * (tall ? 1024 : wide)) plan->bn = even_piece(p->n, plan->bn / 2, g->nr);
     else if (even) break;
+    else if (lines) plan->bm = even_piece(p->m, (plan->bm < p->m ? plan->bm : p->m) / 2, 1);
     else if (tall) plan->bm = even_piece(p->m, plan->bm / 2, plan->bm % (2u * g->mr) == 0 ? g->mr : 1);
-    else if (plan->bn > chunk) plan->bn = even_piece(p->n, plan->bn / 2 < chunk ? chunk : plan->bn / 2, g->nr);
+    else if (plan->bn > chunk) plan->bn = even_piece(p->n, plan->bn / 2 < chunk ? chunk : plan->bn / 2, half);
     else if (plan->bm > 6u * g->mr) plan->bm = even_piece(p->m, plan->bm / 2, g->mr);
     else break;
   }
@@ -183,8 +188,8 @@ cpuk_plan cpuk_gemm_plan_for(const cpuk_table *t, const cpuk_plan_args *p, const
   const bool tiles = g->kr >= 32; /* AMX */
   const size_t panel = cache->l1d * 2 / 3 / b_row; /* steps of B's panel that take two thirds of L1 */
   size_t bk, most_rows;
-  if (tiles || p->m < TALL) {
-    /* A panel of bk x nr fills two thirds of L1: it's packed where it's used, and few rows use it; A's block takes two
+  if (tiles) {
+    /* A panel of bk x nr fills two thirds of L1: tiles take eight times as much a cycle as vectors; A's block takes two
      * thirds of L2. B packed ahead costs nothing to use again: longer k blocks, so that C passes less often, and a
      * lower block. */
     bk = even_piece(steps, panel * (p->b_packed ? 2 : 1), 8);

@@ -20,6 +20,7 @@ AVX512_INL __mmask16 avx512_first(size_t n) { return (__mmask16)((1u << n) - 1);
 #define v_load_n v_load_n
 AVX512_INL vf v_load_n(const float *p, size_t n) { return _mm512_maskz_loadu_ps(avx512_first(n), p); }
 AVX512_INL void v_store_n(float *p, vf v, size_t n) { _mm512_mask_storeu_ps(p, avx512_first(n), v); }
+#define v_pick(v, lanes) _mm512_maskz_compress_ps((__mmask16)(lanes), v)
 AVX512_INL vd vd_load_n(const double *p, size_t n) { return _mm512_maskz_loadu_pd((__mmask8)avx512_first(n), p); }
 AVX512_INL void vd_store_n(double *p, vd v, size_t n) { _mm512_mask_storeu_pd(p, (__mmask8)avx512_first(n), v); }
 #define vh_load_n vh_load_n

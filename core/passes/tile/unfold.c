@@ -61,8 +61,10 @@ int64_t kb_unfold_places(const ir_op *op, int64_t n) {
   if (!tile_unfold_has_lines(&u, strides, &axis, &step)) return 0;
   const int64_t line = u.extent[tile_unfold_first(&u, UNFOLD_ROW) + u.n[UNFOLD_ROW] - 1],
                 lines = tile_unfold_extent(&u, UNFOLD_ROW) / line;
-  int64_t pieces = clamp64(ceil_div(lines * line, max64(1, n)), 1, lines);
-  for (; pieces < lines; pieces++) {
+  /* A multiple of what n gives, which shares out evenly over the threads. */
+  const int64_t share = clamp64(ceil_div(lines * line, max64(1, n)), 1, lines);
+  int64_t pieces = share;
+  for (; pieces + share <= lines; pieces += share) {
     int64_t bytes = (int64_t)sizeof(float);
     tile_unfold_reach(&u, ceil_div(lines, pieces) * line, reach);
     for (int d = 0; d < u.rank && bytes <= MOST_BYTES; d++) bytes *= reach[d];
