@@ -13,6 +13,7 @@
 #include "core/runtime/team_table.h"
 #include "core/runtime/transports.h"
 #include "tools/tessera/bench.h"
+#include "tools/tessera/bench_coll_engine.h"
 #include "tools/tessera/bench_env.h"
 
 enum { MOST_RUNS = 400, LEAST_RUNS = 7, MOST_TIMES = 4 };
@@ -30,6 +31,7 @@ typedef struct coll_bench {
   bool every;                  /* algorithm, one after the other */
   coll_table table;            /* the measured one; with `every`, the fastest */
   coll_link *link;             /* to the ranks of other processes, the team's; NULL: all are here */
+  engine_bench engine;         /* of a transport that is one; its ranks' team is the one above */
   int32_t first, end;          /* ranks of this process */
   const char *path;
   coll_call *calls;
@@ -95,6 +97,7 @@ static void fill(coll_bench *b) {
 }
 
 static tsr_status run_once(coll_bench *b) {
+  if (b->transport->engine) return bench_engine_run(&b->engine, b->calls);
   return b->link ? coll_run_rank(b->team, b->first, &b->calls[b->first]) : coll_run_all(b->team, b->calls, b->threads);
 }
 
@@ -190,8 +193,10 @@ static int run_one(coll_bench *b, coll_op op) {
   int64_t bad = 0;
   b->like.op = op;
   b->like.count = op == COLL_BARRIER ? 0 : b->bytes / (long)size;
-  b->like.algorithm =
-      b->asked ? b->asked->name : coll_choose(b->table.rows, (size_t)b->table.n, &b->like, b->ranks, b->link != NULL);
+  const bool engine = b->transport->engine != NULL, own_team = !engine && !b->link;
+  b->like.algorithm = engine     ? "its_own"
+                      : b->asked ? b->asked->name
+                                 : coll_choose(b->table.rows, (size_t)b->table.n, &b->like, b->ranks, b->link != NULL);
   b->in_bytes = ((size_t)b->like.count * size + 127) / 64 * 64;
   b->out_bytes = b->in_bytes + n * size;
   if ((double)n * (double)(b->in_bytes + b->out_bytes) > most_memory)
@@ -199,7 +204,7 @@ static int run_one(coll_bench *b, coll_op op) {
   b->memory = calloc((size_t)(b->end - b->first), b->in_bytes + b->out_bytes);
   b->calls = calloc(n, sizeof *b->calls);
   tsr_status st = b->memory && b->calls ? NULL : st_oom();
-  if (!st && !b->link) st = coll_team_create(NULL, b->ranks, NULL, &b->team);
+  if (!st && own_team) st = coll_team_create(NULL, b->ranks, NULL, &b->team);
   if (!st) {
     fill(b);
     st = measure(b, &bad);
@@ -209,7 +214,7 @@ static int run_one(coll_bench *b, coll_op op) {
   if (!st && !b->first) print_row(b, bad);
   b->copy = 0;
   b->wrong |= bad != 0;
-  if (!b->link) coll_team_destroy(&b->team);
+  if (own_team) coll_team_destroy(&b->team);
   free(b->memory), free(b->calls);
   fflush(stdout);
   return st ? cli_fail(st) : EXIT_OK;
@@ -270,10 +275,6 @@ static const coll_transport *find_transport(const char *name) {
 }
 
 static int no_transport(const char *name) {
-  if (!strcmp(name, "ucc")) {
-    cli_usage("bench", "the transport ucc is not built into this tessera; mpi reaches the same ranks");
-    return EXIT_UNAVAILABLE;
-  }
   char names[200];
   size_t at = 0;
   for (int i = 0; rt_transports[i] && at < sizeof names; i++)
@@ -281,16 +282,30 @@ static int no_transport(const char *name) {
   return cli_usage("bench", "no transport \"%s\"; there are %s", name, names);
 }
 
-/* The ranks that this process drives: all, or the one that the link says. */
-static int join_team(coll_bench *b, bool asked_ranks) {
-  b->end = b->ranks, b->path = "memory of one process";
-  if (b->transport->engine) {
-    tsr_status st = b->transport->engine->load(NULL);
-    if (st) return cli_fail(st);
+static int join_engine(coll_bench *b, bool asked_ranks) {
+  tsr_status st = b->transport->engine->load(NULL);
+  if (st) return cli_fail(st);
+  if (b->transport->device_memory) {
     cli_usage("bench", "%s is here, for programs (tessera/coll.h); coll times collectives in host memory",
               b->transport->name);
     return EXIT_UNAVAILABLE;
   }
+  if (b->asked || b->every) return cli_usage("bench", "%s chooses its algorithms itself", b->transport->name);
+  st = bench_engine_open(b->transport, b->ranks, &b->engine);
+  if (st) return cli_fail(st);
+  if (asked_ranks && b->engine.ranks != b->ranks)
+    return cli_usage("bench", "--ranks %d, but there are %d processes", b->ranks, b->engine.ranks);
+  b->ranks = b->engine.ranks, b->first = b->engine.first, b->end = b->engine.end, b->threads = 1;
+  b->team = b->engine.parent->team, b->link = b->engine.parent->link;
+  b->like.any_order = true; /* an order of its own is the only one that it has */
+  b->path = "its own";
+  return EXIT_OK;
+}
+
+/* The ranks that this process drives: all, or the one that the link says. */
+static int join_team(coll_bench *b, bool asked_ranks) {
+  b->end = b->ranks, b->path = "memory of one process";
+  if (b->transport->engine) return join_engine(b, asked_ranks);
   if (!b->transport->open) return EXIT_OK;
   coll_link *link;
   tsr_status st = b->transport->open(&(coll_open){.handle = NULL}, &link);
@@ -305,7 +320,7 @@ static int join_team(coll_bench *b, bool asked_ranks) {
 
 /* The table that was measured here, by rank 0's word. */
 static int choose_table(coll_bench *b) {
-  if (b->every || b->ranks < 2) return EXIT_OK;
+  if (b->every || b->ranks < 2 || b->transport->engine) return EXIT_OK;
   if (!b->first) team_table_read(b->transport->name, b->ranks, b->path, &b->table);
   tsr_status st = b->link ? team_table_agree(b->team, b->first, 0, &b->table) : NULL;
   return st ? cli_fail(st) : EXIT_OK;
@@ -361,6 +376,7 @@ int bench_coll(int argc, char **argv) {
   if (!rc) rc = run_all(&b, only);
   if (!rc && keep) rc = keep_table(&b);
   tsr_context_destroy(&ctx);
-  if (b.link) coll_team_destroy(&b.team);
+  if (b.transport->engine) bench_engine_close(&b.engine);
+  else if (b.link) coll_team_destroy(&b.team);
   return rc;
 }
