@@ -56,6 +56,7 @@
 
 #define VK_HIDE_WORD(kind, word, where, instead) #word ","
 #define VK_HIDE_LIMIT_WORD(word, where) #word "=N,"
-/* "bda,int64,...,cores,shared=N,...,"; cores: that of a driver on the CPU they are the host's, see cores.c. */
-#define VK_HIDE_LIST VK_HIDE_ROWS(VK_HIDE_WORD) "cores," VK_HIDE_LIMITS(VK_HIDE_LIMIT_WORD)
+/* "bda,int64,...,cores,mapping,shared=N,...,"; cores: that of a driver on the CPU they are the host's, see cores.c;
+ * mapping: that the host sees the device's own memory, see buffer.c. */
+#define VK_HIDE_LIST VK_HIDE_ROWS(VK_HIDE_WORD) "cores,mapping," VK_HIDE_LIMITS(VK_HIDE_LIMIT_WORD)
 #endif

@@ -50,6 +50,7 @@ tsr_status tsr_dist_program_explain(const tsr_dist_program *p, char **text) {
   strb_puts(&b, "steps of a rank:\n");
   dist_schedule_print(&b, &p->schedule);
   strb_printf(&b, "workspace %zu bytes a rank\n", p->schedule.workspace);
+  if (p->n_collectives) strb_printf(&b, "path of the collectives: %s\n", p->collectives[0].path);
   return rt_text(p->mesh->ctx, &b, text);
 }
 
@@ -74,7 +75,7 @@ static int step_of(const tsr_dist_program *p, int collective) {
 
 tsr_dist_collective tsr_dist_program_collective(const tsr_dist_program *p, int i) {
   if (i < 0 || i >= tsr_dist_program_n_collectives(p))
-    return (tsr_dist_collective){.op = "", .axes = "", .algorithm = "", .us = -1, .overlapped_us = -1};
+    return (tsr_dist_collective){.op = "", .axes = "", .algorithm = "", .path = "", .us = -1, .overlapped_us = -1};
   tsr_dist_collective c = p->collectives[i];
   if (!p->ran) return c;
   const int step = step_of(p, i);

@@ -126,6 +126,19 @@ typedef struct tsr_dist_options {
 TSR_API TSR_MUST_USE tsr_status tsr_graph_autoshard(tsr_graph *g, const tsr_mesh *mesh, const tsr_dist_options *options,
                                                     char **why);
 
+/* ---- collectives on buffers ------------------------------------------------------------------------------------ */
+
+typedef struct tsr_coll_buffers {
+  tsr_binding in, out; /* in the place of the call's `in` and `out`; no buffer where the rank has nothing there */
+} tsr_coll_buffers;
+
+/* tsr_team_run of a team in host memory (local, mpi, ucc) on buffers of devices, the ranks' of any backend. What works
+ * on them is done before (tsr_stream_sync). A buffer that the host sees is read and written in place; another one goes
+ * through a copy in host memory, for which ranks take turns. *path, which may be NULL: "in place", or "through the host"
+ * where one of this rank's two was copied. */
+TSR_API TSR_MUST_USE tsr_status tsr_team_run_buffers(tsr_team *team, int rank, const tsr_coll *call,
+                                                     const tsr_coll_buffers *where, const char **path);
+
 /* ---- programs -------------------------------------------------------------------------------------------------- */
 
 typedef struct tsr_dist_program tsr_dist_program;
@@ -157,6 +170,9 @@ TSR_API TSR_MUST_USE tsr_status tsr_dist_program_explain(const tsr_dist_program 
 /* One collective of a program. */
 typedef struct tsr_dist_collective {
   const char *op, *axes, *algorithm; /* "reduce_scatter", "tp"; the algorithm that the model has */
+  /* How this process's ranks reach the others and their own memory: "memory of one process; in place", "shared memory;
+   * through the host: vulkan:0" (those devices' memory isn't the host's, and is copied). */
+  const char *path;
   int64_t bytes;                     /* the vector's, as nccl-tests count */
   double planned_us;
   double us,
