@@ -3,6 +3,7 @@
  * again, nor taken apart. Its ranks find each other through the team that the engine is opened on. */
 #include "backends/coll/ucc.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,20 +75,33 @@ static int oob_free(void *request) {
   return UCC_OK;
 }
 
+/* Its first start reads settings that are the process's: ranks that are threads come one by one. */
+static tsr_status start_library(coll_engine *e) {
+  static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+  const ucc_api *u = e->api;
+  const ucc_lib_params lib = {.mask = UCC_LIB_THREAD_MODE, .thread_mode = UCC_THREAD_MULTIPLE};
+  ucc_handle config;
+  pthread_mutex_lock(&turn);
+  int rc = u->lib_config(NULL, NULL, &config);
+  if (!rc) {
+    rc = u->init(UCC_API_MAJOR, UCC_API_MINOR, &lib, config, &e->lib);
+    u->lib_config_end(config);
+    if (rc) e->lib = NULL;
+  }
+  pthread_mutex_unlock(&turn);
+  return rc ? error(e, "its start", rc) : NULL;
+}
+
 static tsr_status begin(coll_engine *e, int64_t deadline_ms) {
   const ucc_api *u = e->api;
   const ucc_oob oob = {oob_start, oob_test, oob_free, e, (uint32_t)e->n_ranks, (uint32_t)e->rank};
-  ucc_lib_params lib = {.mask = UCC_LIB_THREAD_MODE, .thread_mode = UCC_THREAD_MULTIPLE};
   ucc_context_params context = {.mask = UCC_CONTEXT_OOB, .oob = oob};
   ucc_team_params team = {.mask = UCC_TEAM_EP | UCC_TEAM_EP_RANGE | UCC_TEAM_OOB, .ep = (uint64_t)e->rank, .oob = oob};
   ucc_handle config;
   int64_t end = until(deadline_ms);
-  int rc = u->lib_config(NULL, NULL, &config);
+  TSR_TRY(start_library(e));
+  int rc = u->context_config(e->lib, NULL, &config);
   if (rc) return error(e, "its configuration", rc);
-  rc = u->init(UCC_API_MAJOR, UCC_API_MINOR, &lib, config, &e->lib);
-  u->lib_config_end(config);
-  if (rc) return e->lib = NULL, error(e, "its start", rc);
-  if ((rc = u->context_config(e->lib, NULL, &config))) return error(e, "its configuration", rc);
   rc = u->context_create(e->lib, &context, config, &e->context);
   u->context_config_end(config);
   if (rc) return e->context = NULL, error(e, "a context (a rank may be missing)", rc);
@@ -141,6 +155,7 @@ static tsr_status post(coll_engine *e, const coll_call *asked_for, void *stream)
   if (no) return st_make(&e->al, TSR_UNSUPPORTED, here(), "%s: %s", text, no);
   if (e->stopped) return st_make(&e->al, TSR_CANCELLED, here(), "rank %d: the team was given up", e->rank);
   memcpy(e->last, text, sizeof text);
+  if (!c.count && c.op != COLL_BARRIER) return NULL; /* not all of its algorithms take nothing */
   TSR_TRY(apart(e, &c));
   ucc_args_fill(&c, e->rank, e->n_ranks, e->counts, &args);
   int rc = e->api->coll_init(&args, &e->request, e->team);
