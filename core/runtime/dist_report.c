@@ -168,6 +168,19 @@ int64_t tsr_dist_program_bytes(const tsr_dist_program *p) {
   return bytes;
 }
 
+int64_t tsr_dist_program_sent(const tsr_dist_program *p) {
+  int64_t bytes = 0, member;
+  for (const dist_team *t = p ? p->teams : NULL; t; t = t->next) {
+    const int64_t group = dist_mesh_group(&p->mesh->m, t->axes, p->mesh->first, &member);
+    const coll_team *team = t->groups[group];
+    const int32_t n = team ? coll_team_size(team) : 0;
+    if (t->reversed) member = n - 1 - member;
+    for (int32_t d = 0; d < n; d++)
+      if (d != member) bytes += (int64_t)coll_team_bytes(team, (int32_t)member, d);
+  }
+  return bytes;
+}
+
 /* ---- shards of graphs ------------------------------------------------------------------------------------------ */
 
 static tsr_status put_shard(tsr_graph *g, ir_value *v, const dist_mesh *m, const dist_spec *s) {
