@@ -88,7 +88,8 @@ static void read_option(options *o, const char *name, const char *v) {
       {"rate", &o->c.rate, 0, 10}, {"dropout", &o->c.dropout, 0, 0.99}, {"clip", &o->c.clip, 1e-6, 1e30},
       {"scale", &o->c.scale, 1, 3e38}};
   struct { const char *name, **to; } words[] = {{"device", &o->at.device}, {"mesh", &o->at.mesh},
-                                                {"transport", &o->at.transport}, {"plan", &o->at.plan}, {"schedule", &o->schedule},
+                                                {"transport", &o->at.transport}, {"plan", &o->at.plan},
+                                                {"schedule", &o->schedule},
                                                 {"text", &o->text}, {"csv", &o->csv},
                                                 {"html", &o->html}, {"checkpoint", &o->checkpoint}};
   for (size_t i = 0; i < sizeof wholes / sizeof *wholes; i++)

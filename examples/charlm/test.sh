@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# examples/charlm/test.sh CHARLM TESSERA [DEVICE] - a small model, trained for some steps: the loss falls, in modes that agree;
-# a deterministic run twice, and one that is killed and goes on, give the same bits; what can't be is one line. Exit
-# status 77: the text isn't there.
+# examples/charlm/test.sh CHARLM TESSERA [DEVICE] - a small model, trained for some steps: the loss falls, in modes that
+# agree; a deterministic run twice, and one that is killed and goes on, give the same bits; what can't be is one line.
+# Exit status 77: the text isn't there.
 set -u
 charlm=$1 tessera=$2 device=${3:-cpu:0} wrong=0
 [ -d /usr/share/common-licenses ] || { echo "no /usr/share/common-licenses"; exit 77; }

@@ -89,9 +89,11 @@ typedef struct tsr_coll {
   int group;             /* ranks in a group of "hierarchical"; 0 = chosen */
   /* Sums in the order in which the algorithm brings them together: fewer bytes for some, bits that depend on it. */
   bool any_order;
-  /* f32 and f64 data: what it is rounded to for its way, TSR_BF16, TSR_F16, TSR_F8E4M3 or TSR_F8E5M2; 0 = itself.
-   * Each contribution is rounded once and the result once more, sums are f32. f16 and fp8 have one scale, a power of
-   * two, for all ranks and elements of the call, which an all-reduce of one number finds first. */
+  /* f32 and f64 data: what it is rounded to for its way, TSR_BF16, TSR_F16, TSR_F8E4M3, TSR_F8E5M2 or TSR_I8; 0 =
+   * itself. Each contribution is rounded once and the result once more, sums are f32. f16 and fp8 have one scale, a
+   * power of two, for all ranks and elements of the call, which an all-reduce of one number finds first. i8 has a scale
+   * for each 32 elements (36 bytes go for 128), the largest magnitude being 127, and algorithms of its own: direct
+   * exchanges, whatever `algorithm` says. A block with an element that isn't finite becomes NaN. */
   tsr_dtype wire;
   const void *in;        /* tsr_coll_in_count elements; may be NULL where that is 0 */
   void *out;             /* tsr_coll_out_count elements; may be `in`, overlap it, or hold it where it belongs */

@@ -134,8 +134,8 @@ typedef struct tsr_coll_buffers {
 
 /* tsr_team_run of a team in host memory (local, mpi, ucc) on buffers of devices, the ranks' of any backend. What works
  * on them is done before (tsr_stream_sync). A buffer that the host sees is read and written in place; another one goes
- * through a copy in host memory, for which ranks take turns. *path, which may be NULL: "in place", or "through the host"
- * where one of this rank's two was copied. */
+ * through a copy in host memory, for which ranks take turns. *path, which may be NULL: "in place", or "through the
+ * host" where one of this rank's two was copied. */
 TSR_API TSR_MUST_USE tsr_status tsr_team_run_buffers(tsr_team *team, int rank, const tsr_coll *call,
                                                      const tsr_coll_buffers *where, const char **path);
 

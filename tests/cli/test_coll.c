@@ -47,6 +47,10 @@ static const struct {
     {"bench coll --op all_reduce --algorithm bruck --bytes 64", "it moves blocks and combines nothing"},
     {"bench coll --op all_reduce --dtype bool --bytes", "--bytes needs a value"},
     {"bench coll --keep", "--keep goes with --algorithm all"},
+    {"bench coll --wire f33", "unknown data type \"f33\""},
+    {"bench coll --wire i32", "--wire: the types of a wire are bf16, f16, fp8_e4m3, fp8_e5m2 and i8"},
+    {"bench coll --wire bf16 --dtype i32", "--wire: a wire's type is for data of f32 or f64"},
+    {"bench coll --wire i8 --algorithm ring", "--wire i8 has exchanges of its own"},
     {"bench coll --algorithm all --keep --op all_reduce", "--keep goes with --algorithm all"},
     {"bench coll --device cpu:0", "unknown option --device"},
 };
@@ -201,6 +205,13 @@ int main(void) {
     cli_expect(&c, args, 3, says);
   }
   check_ucc(&c, bench_keys);
+  static const char *const wires[] = {"bf16", "f16", "fp8_e4m3", "fp8_e5m2", "i8"};
+  for (int i = 0; i < 5; i++) {
+    snprintf(args, sizeof args, "bench coll --ranks 3 --wire %s --milliseconds 1 --json", wires[i]);
+    cli_has_keys(&c, args, bench_keys);
+    cli_check(&c, cli_count(&c, "\"ok\": true") == 15 && !strstr(c.said, "\"ok\": false"), args);
+    cli_check(&c, strstr(c.said, wires[i]) != NULL, args);
+  }
   check_table_kept(&c);
   check_mpi(&c, bench_keys);
   cli_has_keys(&c, "bench coll --op all_reduce --ranks 3 --bytes 4096 --milliseconds 1 --json", bench_keys);

@@ -1,6 +1,6 @@
 /* tests/unit/test_coll_buffers.c - collectives on buffers of devices: ranks with buffers of the CPU and of two Vulkan
- * devices, whose memory the host sees or, as a card's, doesn't: every operation, results at offsets, in one buffer, counts of 0 and 1,
- * which path it was, and ranges that don't fit. */
+ * devices, whose memory the host sees or, as a card's, doesn't: every operation, results at offsets, in one buffer,
+ * counts of 0 and 1, which path it was, and ranges that don't fit. */
 #define _DEFAULT_SOURCE
 #include <pthread.h>
 #include <setjmp.h>

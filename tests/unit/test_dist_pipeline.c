@@ -53,7 +53,8 @@ static void expect(stage_run *r, tsr_dist_tensor *t, bool back, int stage, int m
   float v[ELEMENTS];
   tsr_status st = tsr_dist_tensor_gather(t, v);
   for (int i = 0; i < r->elements && !st; i++)
-    r->wrong |= v[i] != (float)(back ? gradient(stage, r->stages * r->chunks, microbatch, i) : activation(stage, microbatch, i));
+    r->wrong |= v[i] != (float)(back ? gradient(stage, r->stages * r->chunks, microbatch, i)
+                                     : activation(stage, microbatch, i));
   if (st) r->wrong = true, tsr_status_free(st);
 }
 

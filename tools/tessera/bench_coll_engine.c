@@ -52,14 +52,50 @@ static bool is_launched(void) {
   return false;
 }
 
-tsr_status bench_engine_open(const coll_transport *t, int32_t ranks, engine_bench *b) {
-  const bool launched = is_launched();
+static tsr_status open_team(const char *transport, bool processes, int32_t ranks, engine_bench *b) {
   *b = (engine_bench){0};
-  TSR_TRY(tsr_team_create(
-      &(tsr_team_desc){.transport = launched ? "mpi" : "local", .n_ranks = launched ? 0 : (int)ranks}, &b->parent));
+  TSR_TRY(tsr_team_create(&(tsr_team_desc){.transport = transport, .n_ranks = processes ? 0 : (int)ranks}, &b->parent));
   const int me = tsr_team_rank(b->parent);
   b->ranks = tsr_team_size(b->parent);
   b->first = me < 0 ? 0 : me, b->end = me < 0 ? b->ranks : me + 1;
+  return NULL;
+}
+
+tsr_status bench_wire_open(const coll_transport *t, int32_t ranks, engine_bench *b) {
+  return open_team(t->name, t->processes, ranks, b);
+}
+
+tsr_status bench_wire_run(engine_bench *b, const coll_call *calls) {
+  tsr_pending *pending[COLL_MAX_RANKS] = {NULL};
+  tsr_status st = NULL;
+  for (int32_t r = b->first; r < b->end; r++) {
+    const coll_call *c = &calls[r];
+    const tsr_coll call = {.op = (tsr_coll_op)c->op,
+                           .dtype = c->dtype,
+                           .redop = (tsr_redop)c->redop,
+                           .count = c->count,
+                           .root = c->root,
+                           .algorithm = c->wire == TSR_I8 ? NULL : c->algorithm, /* its exchanges are its own */
+                           .any_order = c->any_order,
+                           .wire = c->op == COLL_BARRIER ? TSR_DTYPE_NONE : c->wire,
+                           .in = c->in,
+                           .out = c->out};
+    if (b->end - b->first == 1) return tsr_team_run(b->parent, r, &call);
+    tsr_status one = tsr_team_start(b->parent, r, &call, &pending[r]);
+    if (st) tsr_status_free(one);
+    else st = one;
+  }
+  for (int32_t r = b->first; r < b->end; r++) {
+    tsr_status one = pending[r] ? tsr_pending_wait(&pending[r]) : NULL;
+    if (st) tsr_status_free(one);
+    else st = one;
+  }
+  return st;
+}
+
+tsr_status bench_engine_open(const coll_transport *t, int32_t ranks, engine_bench *b) {
+  const bool launched = is_launched();
+  TSR_TRY(open_team(launched ? "mpi" : "local", launched, ranks, b));
   b->teams = calloc((size_t)b->ranks, sizeof(tsr_team *));
   return b->teams ? on_every_rank(b, t, false) : st_oom();
 }

@@ -1,5 +1,6 @@
-/* tools/tessera/bench_coll_engine.h - `tessera bench coll` over an engine for host memory (UCC): the processes of an
- * mpirun are its ranks, or, without one, all ranks are here and one thread goes on with them in turn. */
+/* tools/tessera/bench_coll_engine.h - `tessera bench coll` through teams as programs have them: over an engine for host
+ * memory (UCC), the processes of an mpirun being its ranks, or, without one, all ranks being here and one thread going
+ * on with them in turn; and with data narrowed for its way, each rank on the library's own thread. */
 #ifndef TOOLS_TESSERA_BENCH_COLL_ENGINE_H
 #define TOOLS_TESSERA_BENCH_COLL_ENGINE_H
 #include "core/runtime/team_base.h"
@@ -14,5 +15,8 @@ typedef struct engine_bench {
 TSR_MUST_USE tsr_status bench_engine_open(const coll_transport *t, int32_t ranks, engine_bench *out);
 /* One call of every rank of this process, calls[rank]. */
 TSR_MUST_USE tsr_status bench_engine_run(engine_bench *b, const coll_call *calls);
+/* A team of the transport; its ranks' calls, with call->wire. */
+TSR_MUST_USE tsr_status bench_wire_open(const coll_transport *t, int32_t ranks, engine_bench *out);
+TSR_MUST_USE tsr_status bench_wire_run(engine_bench *b, const coll_call *calls);
 void bench_engine_close(engine_bench *b);
 #endif
