@@ -51,8 +51,6 @@ TSR_MUST_USE tsr_status team_run_engine(tsr_team *t, const coll_call *c, void *s
 /* team_wire.c: a call by the thread that makes it, narrowed where it asks for that. Why it can't be; NULL: it can. */
 TSR_MUST_USE tsr_status team_execute(tsr_team *t, int rank, const coll_call *c);
 const char *team_wire_refusal(const coll_call *c);
-/* team_blocks.c: a call whose wire is i8, by blocks with a scale each. */
-TSR_MUST_USE tsr_status team_run_blocks(tsr_team *t, int rank, const coll_call *c);
 /* One call of a rank, behind those that were started. */
 TSR_MUST_USE tsr_status team_run_call(tsr_team *t, int rank, const coll_call *c);
 void team_queues_end(tsr_team *t);

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "core/coll/state.h"
-#include "core/runtime/internal.h"
-#include "core/runtime/team_base.h"
+#include "core/runtime/team_blocks.h"
 
 enum { BLOCK = 32, BLOCK_BYTES = BLOCK + sizeof(float) };
 
@@ -45,7 +44,8 @@ static void decode(tsr_dtype t, const char *from, int64_t n, void *to, int64_t a
 }
 
 typedef struct blocks_call {
-  tsr_team *team;
+  const tsr_allocator *al;
+  coll_team *team;
   const coll_call *c;
   int rank, n;
   int64_t mine; /* elements of this rank's block of the vector */
@@ -62,7 +62,7 @@ static tsr_status move_bytes(const blocks_call *x, coll_op op, size_t count) {
                            .in = x->in,
                            .out = x->out,
                            .deadline_ms = x->c->deadline_ms};
-  return coll_run_rank(x->team->team, x->rank, &bytes);
+  return coll_run_rank(x->team, x->rank, &bytes);
 }
 
 static void encode_all(const blocks_call *x) {
@@ -102,7 +102,7 @@ static tsr_status reduce_own(const blocks_call *x, void *to) {
 }
 
 static tsr_status reduce_all(const blocks_call *x, bool writes) {
-  void *own = al_alloc(&x->team->al, ((size_t)x->mine + 1) * dtype_get(x->c->dtype)->size, 64);
+  void *own = al_alloc(x->al, ((size_t)x->mine + 1) * dtype_get(x->c->dtype)->size, 64);
   tsr_status st = own ? reduce_own(x, own) : st_oom();
   if (!st) {
     encode(x->c->dtype, own, 0, x->mine, x->in);
@@ -111,7 +111,7 @@ static tsr_status reduce_all(const blocks_call *x, bool writes) {
     tsr_status_free(move_bytes(x, N_COLL_OPS, 0)); /* the others are told at once */
   }
   if (!st && writes) decode_all(x);
-  if (own) al_free(&x->team->al, own, ((size_t)x->mine + 1) * dtype_get(x->c->dtype)->size, 64);
+  if (own) al_free(x->al, own, ((size_t)x->mine + 1) * dtype_get(x->c->dtype)->size, 64);
   return st;
 }
 
@@ -151,8 +151,8 @@ typedef struct asked {
 /* The exchanges are of bytes: what they are for is compared first. */
 static tsr_status agree(const blocks_call *x) {
   const coll_call *c = x->c;
-  const asked mine = {c->count, (int32_t)c->op, (int32_t)c->dtype,
-                      coll_op_get(c->op)->reduces ? (int32_t)c->redop : 0, c->root};
+  const asked mine = {c->count, (int32_t)c->op, (int32_t)c->dtype, coll_op_get(c->op)->reduces ? (int32_t)c->redop : 0,
+                      c->root};
   asked all[COLL_MAX_RANKS];
   const coll_call tell = {.op = COLL_ALL_GATHER,
                           .dtype = TSR_U8,
@@ -161,14 +161,14 @@ static tsr_status agree(const blocks_call *x) {
                           .in = &mine,
                           .out = all,
                           .deadline_ms = c->deadline_ms};
-  TSR_TRY(coll_run_rank(x->team->team, x->rank, &tell));
+  TSR_TRY(coll_run_rank(x->team, x->rank, &tell));
   for (int r = 1; r < x->n; r++) {
     char one[COLL_CALL_TEXT], other[COLL_CALL_TEXT];
     if (!memcmp(&all[0], &all[r], sizeof mine)) continue;
     coll_call a = {.op = (coll_op)all[0].op, .dtype = (tsr_dtype)all[0].dtype, .redop = (coll_redop)all[0].redop};
     coll_call b = {.op = (coll_op)all[r].op, .dtype = (tsr_dtype)all[r].dtype, .redop = (coll_redop)all[r].redop};
     a.count = all[0].count, b.count = all[r].count;
-    return st_make(&x->team->al, TSR_COLLECTIVE_MISMATCH, RT_WHERE("team_run", NULL),
+    return st_make(x->al, TSR_COLLECTIVE_MISMATCH, ST_WHERE("runtime", "team_run", NULL),
                    "rank 0 calls %s (root %d), rank %d calls %s (root %d), both as i8 on their way",
                    coll_call_describe(&a, one, sizeof one), all[0].root, r, coll_call_describe(&b, other, sizeof other),
                    all[r].root);
@@ -176,22 +176,23 @@ static tsr_status agree(const blocks_call *x) {
   return NULL;
 }
 
-tsr_status team_run_blocks(tsr_team *t, int rank, const coll_call *c) {
-  const int n = tsr_team_size(t);
+tsr_status team_run_blocks(const tsr_allocator *al, coll_team *t, int rank, const coll_call *c) {
+  const int n = coll_team_size(t);
   if (c->op == COLL_BARRIER || c->root < 0 || c->root >= n || (c->root && !coll_op_get(c->op)->has_root))
-    return coll_run_rank(t->team, rank, c); /* nothing to narrow; or it says what is wrong */
-  blocks_call x = {.team = t,
+    return coll_run_rank(t, rank, c); /* nothing to narrow; or it says what is wrong */
+  blocks_call x = {.al = al,
+                   .team = t,
                    .c = c,
                    .rank = rank,
                    .n = n,
                    .mine = coll_split(c->count, n, rank).n,
                    .each = coded_bytes(coll_split(c->count, n, 0).n)};
   const size_t bytes = (size_t)n * x.each + coded_bytes(c->count) + 1;
-  x.in = al_zalloc(&t->al, bytes), x.out = al_zalloc(&t->al, bytes);
+  x.in = al_zalloc(al, bytes), x.out = al_zalloc(al, bytes);
   tsr_status st = x.in && x.out ? agree(&x) : st_oom();
   if (!st) st = run(&x);
   if (!x.in || !x.out) tsr_status_free(move_bytes(&x, N_COLL_OPS, 0)); /* the others are told at once */
-  if (x.in) al_free(&t->al, x.in, bytes, 16);
-  if (x.out) al_free(&t->al, x.out, bytes, 16);
+  if (x.in) al_free(al, x.in, bytes, 16);
+  if (x.out) al_free(al, x.out, bytes, 16);
   return st;
 }

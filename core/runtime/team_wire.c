@@ -5,6 +5,7 @@
 
 #include "core/runtime/internal.h"
 #include "core/runtime/team_base.h"
+#include "core/runtime/team_blocks.h"
 
 typedef struct wire_type {
   tsr_dtype type;
@@ -71,7 +72,7 @@ tsr_status team_execute(tsr_team *t, int rank, const coll_call *c) {
   int64_t n_in = coll_in_elements(c->op, c->count, n, rank, c->root);
   int64_t n_out = coll_out_elements(c->op, c->count, n, rank, c->root);
   if ((n_in && !c->in) || (n_out && !c->out)) return coll_run_rank(t->team, rank, c); /* which says so */
-  if (!w) return team_run_blocks(t, rank, c);
+  if (!w) return team_run_blocks(&t->al, t->team, rank, c);
   if (w->most > 0) TSR_TRY(agree_on_scale(t, rank, c, w, n_in, &scale));
   size_t size = dtype_get(c->wire)->size, in_bytes = ((size_t)n_in + 1) * size, out_bytes = ((size_t)n_out + 1) * size;
   void *in = al_alloc(&t->al, in_bytes, 64), *out = al_alloc(&t->al, out_bytes, 64);
