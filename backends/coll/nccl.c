@@ -179,8 +179,7 @@ static void close_engine(coll_engine **pe) {
   *pe = NULL;
 }
 
-static tsr_status open_engine(const tsr_allocator *al, const nccl_library *lib, const coll_id *id, int32_t rank,
-                              int32_t n, int64_t deadline_ms, coll_engine **out) {
+static tsr_status open_engine(const tsr_allocator *al, const nccl_library *lib, const coll_join *j, coll_engine **out) {
   const nccl_api *api;
   nccl_config config = {.size = sizeof config,
                         .magic = (unsigned)NCCL_MAGIC,
@@ -195,9 +194,9 @@ static tsr_status open_engine(const tsr_allocator *al, const nccl_library *lib, 
   coll_engine *e = al_new(al, coll_engine);
   if (!e) return st_oom();
   e->al = al && al->alloc ? *al : al_default;
-  e->lib = lib, e->api = api, e->rank = rank, e->n_ranks = n;
-  int rc = api->init(&e->comm, n, *id, rank, &config);
-  tsr_status st = e->comm ? settle(e, rc, "the communicator", deadline_ms) : error(e, "the communicator", rc);
+  e->lib = lib, e->api = api, e->rank = j->rank, e->n_ranks = j->n_ranks;
+  int rc = api->init(&e->comm, j->n_ranks, j->id, j->rank, &config);
+  tsr_status st = e->comm ? settle(e, rc, "the communicator", j->deadline_ms) : error(e, "the communicator", rc);
   if (!st) *out = e;
   else close_engine(&e);
   return st;
@@ -217,11 +216,10 @@ static tsr_status make_id(const tsr_allocator *al, const nccl_library *lib, coll
     return nccl_load(al, &lib, &api);                                                                                  \
   }                                                                                                                    \
   static tsr_status lib##_id(const tsr_allocator *al, coll_id *out) { return make_id(al, &lib, out); }                 \
-  static tsr_status lib##_open(const tsr_allocator *al, const coll_id *id, int32_t rank, int32_t n, int64_t deadline,  \
-                               coll_engine **out) {                                                                    \
-    return open_engine(al, &lib, id, rank, n, deadline, out);                                                          \
+  static tsr_status lib##_open(const tsr_allocator *al, const coll_join *join, coll_engine **out) {                    \
+    return open_engine(al, &lib, join, out);                                                                           \
   }                                                                                                                    \
-  static const coll_engine_ops lib##_ops = {lib##_load, lib##_id, lib##_open, post, wait_for, close_engine};
+  static const coll_engine_ops lib##_ops = {lib##_load, lib##_id, lib##_open, post, NULL, wait_for, close_engine};
 ENGINE(nccl_of_nvidia)
 ENGINE(nccl_of_amd)
 

@@ -3,5 +3,5 @@
 #define BACKENDS_COLL_TRANSPORTS_H
 #include "core/coll/transport.h"
 
-extern const coll_transport transport_local, transport_mpi, transport_nccl, transport_rccl;
+extern const coll_transport transport_local, transport_mpi, transport_ucc, transport_nccl, transport_rccl;
 #endif

@@ -34,6 +34,7 @@ bool vk_hides_extension(const char *name) {
 
 bool vk_hides_cores(void) { return knob_has("TSR_VK_HIDE", "cores"); }
 bool vk_hides_transfers(void) { return knob_has("TSR_VK_HIDE", "transfers"); }
+bool vk_hides_mapping(void) { return knob_has("TSR_VK_HIDE", "mapping"); }
 
 void vk_hide_features(vk_all_features *f) {
   for (size_t i = 0; i < N_ROWS; i++)

@@ -47,6 +47,7 @@ static const knob knobs[] = {
     {"TSR_VK_KNOWN_BAD", "", TEXT, "a list of what Vulkan drivers can't do (docs/vulkan.md), read before the library's own"},
     {"TSR_VK_HIDE", "", LIST(VK_HIDE_LIST), "testing: features, extensions and limits that a Vulkan driver is taken to lack, comma-separated (docs/vulkan.md)"},
     {"TSR_MPI_MODULE", "", TEXT, "path of the module that reaches MPI; empty = tessera/tessera-mpi.so beside the library (docs/distributed.md)"},
+    {"TSR_UCC", "", TEXT, "path of UCC; empty = search"},
     {"TSR_NCCL", "", TEXT, "path of NCCL; empty = search"},
     {"TSR_RCCL", "", TEXT, "path of RCCL; empty = search"},
     {"TSR_COLL_SHARED", "1", BOOL, "ranks of one machine exchange data in shared memory; 0 = by the transport's messages alone"},

@@ -56,7 +56,7 @@
 
 #define VK_HIDE_WORD(kind, word, where, instead) #word ","
 #define VK_HIDE_LIMIT_WORD(word, where) #word "=N,"
-/* "bda,int64,...,cores,transfers,shared=N,...,"; cores: that of a driver on the CPU they are the host's, see cores.c;
- * transfers: queues for transfers alone. */
-#define VK_HIDE_LIST VK_HIDE_ROWS(VK_HIDE_WORD) "cores,transfers," VK_HIDE_LIMITS(VK_HIDE_LIMIT_WORD)
+/* "bda,int64,...,cores,transfers,mapping,shared=N,...,"; cores: that of a driver on the CPU they are the host's, see
+ * cores.c; transfers: queues for transfers alone; mapping: that the host sees the device's own memory, see buffer.c. */
+#define VK_HIDE_LIST VK_HIDE_ROWS(VK_HIDE_WORD) "cores,transfers,mapping," VK_HIDE_LIMITS(VK_HIDE_LIMIT_WORD)
 #endif

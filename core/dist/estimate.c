@@ -12,6 +12,13 @@ double dist_collective_us(dist_links *l, const ir_op *op, double *bytes, const c
                       algorithm);
 }
 
+double dist_collective_sent(dist_links *l, const ir_op *op) {
+  const graph_collective c = graph_collective_get(op);
+  double bytes;
+  dist_collective_us(l, op, &bytes, NULL);
+  return dist_coll_sent(l, dist_coll_op((graph_code)op->def->code), dist_mesh_axes_of(l->mesh, c.axes), bytes);
+}
+
 /* Pointwise ops run in the kernel that makes their operands: only what comes from elsewhere is read. */
 double dist_op_us(const dist_links *l, const ir_op *op, double *flops) {
   graph_space s;
@@ -36,12 +43,28 @@ static double step_us(const dist_step *x, dist_links *l, double *flops) {
   return us;
 }
 
+/* A value inside a step that its readers' kernels work out as they go: what is read element by element alone, and
+ * elements that a reduction adds up. */
+static bool in_registers(const dist_step *x, int from, const ir_value *v) {
+  const bool pointwise = graph_is_kind(v->def, GRAPH_POINTWISE);
+  bool all = true;
+  int readers = 0;
+  for (int i = from + 1; i < x->n_ops; i++)
+    for (int k = 0; k < x->ops[i]->n_operands; k++) {
+      if (x->ops[i]->operands[k] != v) continue;
+      readers++;
+      all &= graph_is_kind(x->ops[i], GRAPH_POINTWISE) || (pointwise && graph_is_kind(x->ops[i], GRAPH_REDUCTION));
+    }
+  return all && (pointwise || readers == 1);
+}
+
 /* The most that values inside a step take at once, each from its op to its last reader. */
 static double inside(const dist_step *x) {
   double now = 0, most = 0;
   for (int i = 0; i < x->n_ops; i++) {
     for (int k = 0; k < x->ops[i]->n_results; k++)
-      if (x->ops[i]->results[k]->scratch < 0 && !graph_is_alias(x->ops[i]))
+      if (x->ops[i]->results[k]->scratch < 0 && !graph_is_alias(x->ops[i]) &&
+          !in_registers(x, i, x->ops[i]->results[k]))
         now += bytes_of(x->ops[i]->results[k]->type);
     if (now > most) most = now;
     for (int k = 0; k < x->ops[i]->n_operands; k++) {
@@ -50,6 +73,8 @@ static double inside(const dist_step *x) {
       for (int j = i + 1; j < x->n_ops && !later; j++)
         for (int o = 0; o < x->ops[j]->n_operands; o++) later |= x->ops[j]->operands[o] == v;
       for (int o = 0; o < k; o++) later |= x->ops[i]->operands[o] == v;
+      for (int j = 0; j < i && !later; j++) /* it was counted where it was made */
+        if (x->ops[j] == v->def) later = in_registers(x, j, v);
       if (!later) now -= bytes_of(v->type);
     }
   }
@@ -68,7 +93,7 @@ static double hidden_of(const dist_estimate *e, const dist_event *x) {
 
 tsr_status dist_estimate_make(arena *a, const dist_program *p, const dist_schedule *s, dist_links *l,
                               dist_estimate *out) {
-  double free[DIST_STREAMS] = {0}, most = 0;
+  double free[DIST_STREAMS] = {0}, own = 0;
   *out = (dist_estimate){.n_events = s->n_steps, .events = arena_array(a, dist_event, s->n_steps + 1)};
   if (!out->events) return st_oom();
   for (int i = 0; i < s->n_steps; i++) {
@@ -79,14 +104,14 @@ tsr_status dist_estimate_make(arena *a, const dist_program *p, const dist_schedu
     const double us = step_us(x, l, &out->flops);
     out->events[i] = (dist_event){i, x->stream, from, free[x->stream] = from + us};
     *(x->kind == DIST_COMM ? &out->comm_us : &out->compute_us) += us;
+    for (int k = 0; k < x->n_ops && x->kind == DIST_COMM; k++) out->sent += dist_collective_sent(l, x->ops[k]);
     if (out->events[i].to > out->us) out->us = out->events[i].to;
-    const double in = x->kind == DIST_COMPUTE ? inside(x) : 0;
-    if (in > most) most = in;
+    if (x->kind == DIST_COMPUTE) own += inside(x); /* each step is a program, with memory of its own */
   }
   out->exposed_us = out->comm_us;
   for (int i = 0; i < s->n_steps; i++)
     if (s->steps[i].kind == DIST_COMM) out->exposed_us -= hidden_of(out, &out->events[i]);
-  out->between = (double)s->workspace + most;
+  out->between = (double)s->workspace + own;
   for (int i = 0; i < p->n_inputs; i++) out->inputs += bytes_of(p->func->regions[0]->args[i]->type);
   for (int i = 0; i < p->n_outputs; i++) out->outputs += bytes_of(p->func->regions[0]->last->operands[i]->type);
   return NULL;

@@ -14,7 +14,8 @@ typedef struct dist_event {
 typedef struct dist_estimate {
   double us, compute_us, comm_us, exposed_us; /* exposed: that no computing hides */
   double flops;                               /* of a rank */
-  double inputs, outputs, between;            /* bytes of a rank; between: the most at once */
+  double sent;                                /* bytes, by a rank */
+  double inputs, outputs, between;            /* bytes of a rank; between: of all steps' programs */
   dist_event *events;                         /* by step, in the arena */
   int n_events;
 } dist_estimate;
@@ -24,6 +25,8 @@ TSR_MUST_USE tsr_status dist_estimate_make(arena *a, const dist_program *p, cons
                                            dist_estimate *out);
 /* Microseconds of a collective op of a rank's program, and its vector's bytes. Either may be NULL but links. */
 double dist_collective_us(dist_links *links, const ir_op *op, double *bytes, const char **algorithm);
+/* Bytes that a rank sends for it. */
+double dist_collective_sent(dist_links *links, const ir_op *op);
 /* Computes one op of it, whose operands that the same step makes are in registers. */
 double dist_op_us(const dist_links *links, const ir_op *op, double *flops);
 #endif

@@ -139,3 +139,14 @@ double dist_coll_us(dist_links *l, coll_op op, uint32_t axes, double bytes, cons
   if (algorithm) *algorithm = k->algorithm;
   return k->us;
 }
+
+double dist_coll_sent(dist_links *l, coll_op op, uint32_t axes, double bytes) {
+  const char *algorithm = NULL, *why;
+  coll_place place;
+  coll_terms x;
+  const coll_topology t = links_of(l, axes);
+  if (!isfinite(dist_coll_us(l, op, axes, bytes, &algorithm)) || !algorithm) return 0;
+  if (!coll_place_of(&t, dist_mesh_extent(l->mesh, axes), &place, &why)) return 0;
+  if (!coll_terms_of(algorithm, op, &place, &x, &why)) return 0;
+  return bytes * (x.bytes[0] + x.bytes[1]);
+}

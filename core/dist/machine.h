@@ -44,6 +44,8 @@ TSR_MUST_USE tsr_status dist_links_init(dist_links *l, const dist_machine *machi
 void dist_links_clear(dist_links *l);
 /* bytes as core/coll counts them. algorithm may be NULL. Infinite where the machine can't. */
 double dist_coll_us(dist_links *l, coll_op op, uint32_t axes, double bytes, const char **algorithm);
+/* Bytes that the busiest rank sends by that algorithm. */
+double dist_coll_sent(dist_links *l, coll_op op, uint32_t axes, double bytes);
 /* What a graph op of kind GRAPH_COLLECTIVE is to core/coll; N_COLL_OPS: nothing is sent. */
 coll_op dist_coll_op(graph_code c);
 #endif

@@ -1,7 +1,7 @@
 /* core/runtime/dist_pipeline.c - see tessera/dist.h: stages that hand each other activations and gradients, in the
  * order that the planner plays through (core/dist/pipeline.h). Between two neighbours each direction has a team of its
  * own, so that what goes forward never waits for what comes back; a send is started, and waited for when its tensor is
- * written again. */
+ * written again. Of interleaved stages the first is the last one's neighbour, too. */
 #include <string.h>
 
 #include "core/dist/pipeline.h"
@@ -13,7 +13,14 @@ typedef struct edge_tensor {
   tsr_dist_tensor *t;
   void **host; /* by rank of this process: staging, where the device's memory isn't the host's */
   tsr_pending **pending;
+  int microbatch; /* that was sent last */
 } edge_tensor;
+
+/* A task, and which of the tensors it has: of its microbatch's input, and of the gradient that comes back. */
+typedef struct stage_task {
+  dist_task t;
+  int kept, grad;
+} stage_task;
 
 /* To or from a neighbour. */
 typedef struct channel {
@@ -28,13 +35,14 @@ enum { FROM_BEFORE, TO_BEFORE, FROM_NEXT, TO_NEXT, CHANNELS };
 struct tsr_pipeline {
   tsr_context *ctx;
   arena arena;
-  int stage, stages, microbatches, n_kept;
+  int stage, stages, microbatches, chunks, n_kept, n_grads;
   dist_pipeline_kind kind;
   dist_pipelined played;
-  dist_task *tasks; /* the stage's, in order */
+  stage_task *tasks; /* the stage's, in order */
   int n_tasks;
   channel channels[CHANNELS];
-  edge_tensor *kept, out[SENDING], grad_in, grad_out[SENDING]; /* kept: n_kept */
+  edge_tensor *kept, *grads, out[SENDING], grad_out[SENDING]; /* kept: n_kept, grads: n_grads */
+  int sent[2]; /* forward, backward: tells which of the tensors is next */
   bool broken;
 };
 
@@ -42,27 +50,58 @@ static const char create_fn[] = "pipeline_create", run_fn[] = "pipeline_run";
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
+/* The lowest number that none has; -1 in `of` is free. */
+static int take_slot(int *of, int owner, int *n) {
+  int i = 0;
+  while (i < *n && of[i] >= 0) i++;
+  if (i == *n) ++*n;
+  of[i] = owner;
+  return i;
+}
+
+static int slot_of(const int *of, int owner) {
+  int i = 0;
+  while (of[i] != owner) i++;
+  return i;
+}
+
+/* Which tensors a stage's tasks have: an input is kept from its forward task to its last one, a gradient from the
+ * backward task to the one of the weights. */
+static tsr_status take_tensors(tsr_pipeline *p) {
+  const bool splits = p->kind == PIPELINE_ZERO_BUBBLE;
+  const int all = p->microbatches * p->chunks;
+  int *kept = arena_array(&p->arena, int, 2 * (size_t)all), *grads = kept ? kept + all : NULL;
+  if (!kept) return st_oom();
+  for (int i = 0; i < p->n_tasks; i++) {
+    stage_task *x = &p->tasks[i];
+    const int owner = x->t.chunk * p->microbatches + x->t.microbatch;
+    const bool forward = x->t.kind == TASK_FORWARD, backward = x->t.kind == TASK_BACKWARD;
+    x->kept = forward ? take_slot(kept, owner, &p->n_kept) : slot_of(kept, owner);
+    if (backward) x->grad = take_slot(grads, owner, &p->n_grads);
+    if (x->t.kind == TASK_WEIGHTS) x->grad = slot_of(grads, owner);
+    if (forward || (backward && splits)) continue;
+    kept[x->kept] = -1, grads[x->grad] = -1;
+  }
+  return NULL;
+}
+
 static tsr_status play(tsr_pipeline *p) {
-  double *us = arena_array(&p->arena, double, p->stages);
+  double *us = arena_array(&p->arena, double, 2 * (size_t)p->stages);
   if (!us) return st_oom();
-  for (int i = 0; i < p->stages; i++) us[i] = 1;
+  /* Gradients of inputs and of weights take what a forward pass does; where they aren't split the order is the same. */
+  for (int i = 0; i < p->stages; i++) us[i] = 1, us[p->stages + i] = 2;
   const dist_pipeline d = {.kind = p->kind,
                            .stages = p->stages,
                            .microbatches = p->microbatches,
-                           .chunks = 1,
+                           .chunks = p->chunks,
                            .forward_us = us,
-                           .backward_us = us};
+                           .backward_us = us + p->stages};
   TSR_TRY(dist_pipeline_run(&p->arena, &d, &p->played));
-  if (!(p->tasks = arena_array(&p->arena, dist_task, 2 * p->microbatches))) return st_oom();
-  int live = 0;
-  for (int i = 0; i < p->played.n_tasks; i++) {
-    const dist_task *t = &p->played.tasks[i];
-    if (t->stage != p->stage) continue;
-    live += t->kind == TASK_FORWARD ? 1 : -1;
-    if (live > p->n_kept) p->n_kept = live;
-    p->tasks[p->n_tasks++] = *t;
-  }
-  return NULL;
+  if (!(p->tasks = arena_array(&p->arena, stage_task, 3 * (size_t)p->microbatches * (size_t)p->chunks)))
+    return st_oom();
+  for (int i = 0; i < p->played.n_tasks; i++)
+    if (p->played.tasks[i].stage == p->stage) p->tasks[p->n_tasks++].t = p->played.tasks[i];
+  return take_tensors(p);
 }
 
 static int64_t edge_bytes(const tsr_dist_tensor *t) {
@@ -77,27 +116,35 @@ static int64_t edge_bytes(const tsr_dist_tensor *t) {
 
 /* All stages tell each other what they are. */
 static tsr_status agree(const tsr_pipeline *p, const tsr_pipeline_desc *d) {
-  enum { WORDS = 5 };
+  enum { WORDS = 6 };
   const tsr_allocator *al = &p->ctx->al;
   const tsr_dist_tensor *in = d->input, *out = d->output;
-  const int64_t mine[WORDS] = {p->kind, p->microbatches, edge_bytes(in), edge_bytes(out),
+  const int64_t mine[WORDS] = {p->kind,
+                               p->microbatches,
+                               edge_bytes(in),
+                               edge_bytes(out),
                                (in ? in->mesh->end - in->mesh->first : 0) << 16 |
-                                   (out ? out->mesh->end - out->mesh->first : 0)};
+                                   (out ? out->mesh->end - out->mesh->first : 0),
+                               p->chunks};
   const size_t n = (size_t)p->stages * WORDS;
   int64_t *all = al_zalloc(al, n * sizeof *all);
   if (!all) return st_oom();
   const tsr_coll c = {.op = TSR_COLL_ALL_GATHER, .dtype = TSR_I64, .count = (int64_t)n, .in = mine, .out = all};
   tsr_status st = tsr_team_run(d->team, p->stage, &c);
-  for (int s = 1; s < p->stages && !st; s++) {
-    const int64_t *a = &all[(s - 1) * WORDS], *b = &all[s * WORDS];
+  for (int i = 1; i < p->stages + (p->chunks > 1) && !st; i++) {
+    const int s = i % p->stages, before = i - 1;
+    const int64_t *a = &all[before * WORDS], *b = &all[s * WORDS];
     if (a[0] != b[0] || a[1] != b[1])
       st = st_make(al, TSR_COLLECTIVE_MISMATCH, RT_WHERE(create_fn, NULL),
-                   "stage %d has %lld microbatches by %s, stage %d %lld by %s", s - 1, (long long)a[1],
+                   "stage %d has %lld microbatches by %s, stage %d %lld by %s", before, (long long)a[1],
                    dist_pipeline_get((dist_pipeline_kind)a[0])->name, s, (long long)b[1],
                    dist_pipeline_get((dist_pipeline_kind)b[0])->name);
+    else if (a[5] != b[5])
+      st = st_make(al, TSR_COLLECTIVE_MISMATCH, RT_WHERE(create_fn, NULL), "stage %d has %lld chunks, stage %d %lld",
+                   before, (long long)a[5], s, (long long)b[5]);
     else if (a[3] != b[2] || (a[4] & 0xffff) != b[4] >> 16)
       st = st_make(al, TSR_COLLECTIVE_MISMATCH, RT_WHERE(create_fn, "input and output lie alike on both meshes"),
-                   "stage %d sends %lld bytes a rank, of %lld ranks, stage %d takes %lld of %lld", s - 1,
+                   "stage %d sends %lld bytes a rank, of %lld ranks, stage %d takes %lld of %lld", before,
                    (long long)a[3], (long long)(a[4] & 0xffff), s, (long long)b[2], (long long)(b[4] >> 16));
   }
   al_free(al, all, n * sizeof *all, 16);
@@ -117,6 +164,14 @@ static tsr_status open_channels(tsr_pipeline *p, tsr_team *team) {
       TSR_TRY(tsr_team_split(team, p->stage, alone ? -1 : (p->stage + parity) / 2, p->stage, &pair, &rank));
       if (!alone) *c = (channel){pair, rank, peer, back ? "the gradient" : "the activations"};
     }
+  const bool first = !p->stage, last = p->stage + 1 == p->stages;
+  for (int back = 0; back < 2 && p->chunks > 1; back++) { /* from the last stage to the first one's next chunk */
+    channel *c = &p->channels[last ? (back ? FROM_NEXT : TO_NEXT) : (back ? TO_BEFORE : FROM_BEFORE)];
+    tsr_team *pair = NULL;
+    int rank;
+    TSR_TRY(tsr_team_split(team, p->stage, first || last ? 0 : -1, p->stage, &pair, &rank));
+    if (pair) *c = (channel){pair, rank, first ? p->stages - 1 : 0, back ? "the gradient" : "the activations"};
+  }
   return NULL;
 }
 
@@ -130,13 +185,16 @@ static tsr_status make_edge(tsr_pipeline *p, const tsr_dist_tensor *like, edge_t
 }
 
 static tsr_status make_edges(tsr_pipeline *p, const tsr_pipeline_desc *d) {
-  if (!(p->kept = arena_array(&p->arena, edge_tensor, p->n_kept))) return st_oom();
+  p->kept = arena_array(&p->arena, edge_tensor, p->n_kept);
+  p->grads = arena_array(&p->arena, edge_tensor, p->n_grads);
+  if (!p->kept || !p->grads) return st_oom();
   for (int i = 0; i < p->n_kept; i++) TSR_TRY(make_edge(p, d->input, &p->kept[i]));
+  for (int i = 0; i < p->n_grads; i++) TSR_TRY(make_edge(p, d->output, &p->grads[i]));
   for (int i = 0; i < SENDING; i++) {
     TSR_TRY(make_edge(p, d->output, &p->out[i]));
     TSR_TRY(make_edge(p, d->input, &p->grad_out[i]));
   }
-  return make_edge(p, d->output, &p->grad_in);
+  return NULL;
 }
 
 static tsr_status check(const tsr_context *ctx, const tsr_pipeline_desc *d, int *stage, dist_pipeline_kind *kind) {
@@ -146,14 +204,18 @@ static tsr_status check(const tsr_context *ctx, const tsr_pipeline_desc *d, int 
   *kind = dist_pipeline_named(d->schedule ? d->schedule : "1f1b");
   if (!d->team->team || *stage < 0 || *stage >= n)
     return RT_BAD(ctx, create_fn, NULL, "stage %d of a team of %d ranks of host memory", d->stage, n);
-  if (*kind != PIPELINE_GPIPE && *kind != PIPELINE_1F1B)
-    return RT_BAD(ctx, create_fn, "1f1b and gpipe are run", "no schedule \"%.40s\"", d->schedule);
+  if (*kind == N_PIPELINES)
+    return RT_BAD(ctx, create_fn, "gpipe, 1f1b, interleaved, zero_bubble", "no schedule \"%.40s\"", d->schedule);
+  const bool several = *kind == PIPELINE_INTERLEAVED;
+  if (d->chunks < 0 || d->chunks > 1 << 10 || (d->chunks > 1 && !several) || (several && (d->chunks < 2 || n < 2)))
+    return RT_BAD(ctx, create_fn, "interleaved stages, two or more, have two or more chunks, others one",
+                  "%d chunks of %d stages by %s", d->chunks, n, dist_pipeline_get(*kind)->name);
   if (d->microbatches < 0 || d->microbatches > 1 << 16)
     return RT_BAD(ctx, create_fn, NULL, "%d microbatches", d->microbatches);
-  if ((*stage > 0) != (d->input != NULL) || (*stage + 1 < n) != (d->output != NULL))
-    return RT_BAD(ctx, create_fn, "all but the first stage have an input, all but the last an output",
-                  "stage %d of %d has %s input and %s output", *stage, n, d->input ? "an" : "no",
-                  d->output ? "an" : "no");
+  if ((several || *stage > 0) != (d->input != NULL) || (several || *stage + 1 < n) != (d->output != NULL))
+    return RT_BAD(
+        ctx, create_fn, "all but the first stage have an input, all but the last an output; interleaved ones have both",
+        "stage %d of %d has %s input and %s output", *stage, n, d->input ? "an" : "no", d->output ? "an" : "no");
   return NULL;
 }
 
@@ -168,6 +230,7 @@ tsr_status tsr_pipeline_create(tsr_context *ctx, const tsr_pipeline_desc *d, tsr
   if (!p) return st_oom();
   *p = (tsr_pipeline){.ctx = ctx, .stage = stage, .stages = tsr_team_size(d->team), .kind = kind};
   p->microbatches = d->microbatches ? d->microbatches : 2 * p->stages;
+  p->chunks = d->chunks ? d->chunks : 1;
   arena_init(&p->arena, &ctx->al);
   tsr_status st = play(p);
   if (!st) st = make_edges(p, d);
@@ -192,7 +255,7 @@ void tsr_pipeline_destroy(tsr_pipeline **pp) {
   for (int i = 0; i < CHANNELS; i++) tsr_team_destroy(&p->channels[i].team);
   for (int i = 0; i < p->n_kept && p->kept; i++) drop_edge(p, &p->kept[i]);
   for (int i = 0; i < SENDING; i++) drop_edge(p, &p->out[i]), drop_edge(p, &p->grad_out[i]);
-  drop_edge(p, &p->grad_in);
+  for (int i = 0; i < p->n_grads && p->grads; i++) drop_edge(p, &p->grads[i]);
   arena_clear(&p->arena);
   const tsr_allocator al = p->ctx->al;
   al_delete(&al, p);
@@ -265,28 +328,39 @@ static tsr_status receive(tsr_pipeline *p, const channel *c, edge_tensor *e) {
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-static tsr_status do_task(tsr_pipeline *p, const dist_task *t, tsr_pipeline_work work, void *user) {
-  const bool forward = t->kind == TASK_FORWARD;
-  edge_tensor *kept = &p->kept[t->microbatch % p->n_kept], *in = forward ? kept : &p->grad_in;
-  edge_tensor *out = &(forward ? p->out : p->grad_out)[t->microbatch % SENDING];
+static tsr_status do_task(tsr_pipeline *p, const stage_task *x, tsr_pipeline_work work, void *user) {
+  static const tsr_pipeline_task tasks[] = {[TASK_FORWARD] = TSR_PIPELINE_FORWARD,
+                                            [TASK_BACKWARD] = TSR_PIPELINE_BACKWARD,
+                                            [TASK_WEIGHTS] = TSR_PIPELINE_WEIGHTS};
+  const dist_task *t = &x->t;
+  const bool forward = t->kind == TASK_FORWARD, sends = t->kind != TASK_WEIGHTS;
+  const int at = t->chunk * p->stages + t->stage, end = p->stages * p->chunks - 1; /* in the row of all chunks */
+  edge_tensor *kept = at > 0 ? &p->kept[x->kept] : NULL, *in = forward ? kept : at < end ? &p->grads[x->grad] : NULL;
+  edge_tensor *out = &(forward ? p->out : p->grad_out)[p->sent[!forward] % SENDING];
   const channel *from = &p->channels[forward ? FROM_BEFORE : FROM_NEXT],
                 *to = &p->channels[forward ? TO_NEXT : TO_BEFORE];
-  if (from->team) TSR_TRY(told(p, from, "from", t->microbatch, receive(p, from, in)));
-  TSR_TRY(told(p, to, "to", t->microbatch - SENDING, settle(out)));
-  const tsr_pipeline_step step = {.task = forward ? TSR_PIPELINE_FORWARD : TSR_PIPELINE_BACKWARD,
+  if (!sends || (forward ? at == end : at == 0)) out = NULL;
+  if (in && sends) TSR_TRY(told(p, from, "from", t->microbatch, receive(p, from, in)));
+  if (out) TSR_TRY(told(p, to, "to", out->microbatch, settle(out)));
+  const tsr_pipeline_step step = {.task = tasks[t->kind],
                                   .microbatch = t->microbatch,
-                                  .in = in->t,
-                                  .out = out->t,
-                                  .kept = forward ? NULL : kept->t};
+                                  .chunk = t->chunk,
+                                  .in = in ? in->t : NULL,
+                                  .out = out ? out->t : NULL,
+                                  .kept = forward || !kept ? NULL : kept->t};
   TSR_TRY(work(user, &step));
-  return to->team ? told(p, to, "to", t->microbatch, start_send(p, to, out)) : NULL;
+  if (!out) return NULL;
+  p->sent[!forward]++;
+  out->microbatch = t->microbatch;
+  return told(p, to, "to", t->microbatch, start_send(p, to, out));
 }
 
 static tsr_status settle_all(tsr_pipeline *p, tsr_status st) {
   for (int i = 0; i < 2 * SENDING; i++) {
-    tsr_status one = settle(i < SENDING ? &p->out[i] : &p->grad_out[i - SENDING]);
+    edge_tensor *e = i < SENDING ? &p->out[i] : &p->grad_out[i - SENDING];
+    tsr_status one = settle(e);
     if (st) tsr_status_free(one);
-    else st = told(p, &p->channels[i < SENDING ? TO_NEXT : TO_BEFORE], "to", p->microbatches - 1, one);
+    else st = told(p, &p->channels[i < SENDING ? TO_NEXT : TO_BEFORE], "to", e->microbatch, one);
   }
   return st;
 }
@@ -312,10 +386,10 @@ tsr_status tsr_pipeline_explain(const tsr_pipeline *p, char **text) {
   strb b;
   strb_init(&b, &p->ctx->al);
   strb_printf(&b,
-              "%s, stage %d of %d, %d microbatches: at most %d at once, idle %.1f %% of the time where all take the "
+              "%s, stage %d of %d, %d microbatches%s: at most %d at once, idle %.1f %% of the time where all take the "
               "same\n",
-              dist_pipeline_get(p->kind)->name, p->stage, p->stages, p->microbatches, p->n_kept,
-              100 * p->played.idle_share);
+              dist_pipeline_get(p->kind)->name, p->stage, p->stages, p->microbatches,
+              p->chunks > 1 ? " of several chunks" : "", p->n_kept, 100 * p->played.idle_share);
   if (p->microbatches < p->stages)
     strb_printf(&b, "warning: fewer microbatches (%d) than stages (%d); twice as many as stages are the default\n",
                 p->microbatches, p->stages);

@@ -298,6 +298,29 @@ static tsr_status prepare_memory(tsr_dist_program *p) {
   return NULL;
 }
 
+/* How this process's ranks reach the others, and their own memory. */
+static tsr_status describe_path(tsr_dist_program *p) {
+  const tsr_mesh *m = p->mesh;
+  strb b;
+  bool copies = false;
+  strb_init(&b, &m->ctx->al);
+  strb_puts(&b, m->team && m->m.ranks > 1 ? tsr_team_path(m->team, m->first == 0) : "memory of one process");
+  for (int64_t r = m->first; r < m->end; r++) {
+    tsr_buffer *own = p->memory[r].workspace;
+    const tsr_device *dev = mesh_device(m, r);
+    bool told = !own || tsr_buffer_map(own);
+    for (int64_t k = m->first; k < r && !told; k++) told = mesh_device(m, k) == dev;
+    if (told) continue;
+    strb_printf(&b, "%s%s", copies ? ", " : "; through the host: ", dev->info.id);
+    copies = true;
+  }
+  if (!copies) strb_puts(&b, "; in place");
+  const char *path = b.failed ? NULL : arena_str(&p->arena, strb_text(&b));
+  strb_clear(&b);
+  for (int i = 0; i < p->n_collectives; i++) p->collectives[i].path = path;
+  return path ? NULL : st_oom();
+}
+
 static tsr_status build(tsr_dist_program *p, const tsr_graph *g) {
   const int64_t bucket = p->options.bucket_bytes;
   const dist_schedule_options o = {.one_stream = p->options.no_overlap,
@@ -324,7 +347,8 @@ static tsr_status build(tsr_dist_program *p, const tsr_graph *g) {
   for (int d = 0; d < p->mesh->n_devices; d++) pthread_mutex_init(&p->locks[d], NULL);
   p->n_locks = p->mesh->n_devices;
   TSR_TRY(prepare_steps(p));
-  return prepare_memory(p);
+  TSR_TRY(prepare_memory(p));
+  return describe_path(p);
 }
 
 tsr_status tsr_dist_program_compile(tsr_mesh *mesh, const tsr_graph *g, const tsr_dist_options *o,

@@ -50,6 +50,7 @@ tsr_status tsr_dist_program_explain(const tsr_dist_program *p, char **text) {
   strb_puts(&b, "steps of a rank:\n");
   dist_schedule_print(&b, &p->schedule);
   strb_printf(&b, "workspace %zu bytes a rank\n", p->schedule.workspace);
+  if (p->n_collectives) strb_printf(&b, "path of the collectives: %s\n", p->collectives[0].path);
   return rt_text(p->mesh->ctx, &b, text);
 }
 
@@ -74,7 +75,7 @@ static int step_of(const tsr_dist_program *p, int collective) {
 
 tsr_dist_collective tsr_dist_program_collective(const tsr_dist_program *p, int i) {
   if (i < 0 || i >= tsr_dist_program_n_collectives(p))
-    return (tsr_dist_collective){.op = "", .axes = "", .algorithm = "", .us = -1, .overlapped_us = -1};
+    return (tsr_dist_collective){.op = "", .axes = "", .algorithm = "", .path = "", .us = -1, .overlapped_us = -1};
   tsr_dist_collective c = p->collectives[i];
   if (!p->ran) return c;
   const int step = step_of(p, i);
@@ -164,6 +165,19 @@ int64_t tsr_dist_program_bytes(const tsr_dist_program *p) {
   for (int i = 0; p && i < p->schedule.n_slots; i++)
     if (p->schedule.slots[i].input >= 0 || p->schedule.slots[i].output >= 0)
       bytes += (int64_t)p->schedule.slots[i].bytes;
+  return bytes;
+}
+
+int64_t tsr_dist_program_sent(const tsr_dist_program *p) {
+  int64_t bytes = 0, member;
+  for (const dist_team *t = p ? p->teams : NULL; t; t = t->next) {
+    const int64_t group = dist_mesh_group(&p->mesh->m, t->axes, p->mesh->first, &member);
+    const coll_team *team = t->groups[group];
+    const int32_t n = team ? coll_team_size(team) : 0;
+    if (t->reversed) member = n - 1 - member;
+    for (int32_t d = 0; d < n; d++)
+      if (d != member) bytes += (int64_t)coll_team_bytes(team, (int32_t)member, d);
+  }
   return bytes;
 }
 

@@ -72,12 +72,14 @@ struct tsr_device {
   uint64_t number;
   struct tune_device *profile; /* the user's; NULL: none */
   be_instance *shell; /* of an imported device: stands in for the backend's instance */
+  int64_t bytes_now, bytes_most; /* of buffers; atomically */
 };
 
 struct tsr_buffer {
   tsr_device *dev;
   be_buffer *be;
   size_t bytes;
+  bool counted; /* in the device's bytes */
 };
 
 struct tsr_stream {

@@ -19,6 +19,21 @@ static tsr_status new_buffer(tsr_device *d, size_t bytes, tsr_buffer **out) {
   return NULL;
 }
 
+static void count(tsr_buffer *b) {
+  tsr_device *d = b->dev;
+  const int64_t now = __atomic_add_fetch(&d->bytes_now, (int64_t)b->bytes, __ATOMIC_RELAXED);
+  int64_t most = __atomic_load_n(&d->bytes_most, __ATOMIC_RELAXED);
+  b->counted = true;
+  while (now > most &&
+         !__atomic_compare_exchange_n(&d->bytes_most, &most, now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    continue;
+}
+
+void tsr_device_memory(const tsr_device *d, int64_t *now, int64_t *most) {
+  if (now) *now = d ? __atomic_load_n(&d->bytes_now, __ATOMIC_RELAXED) : 0;
+  if (most) *most = d ? __atomic_load_n(&d->bytes_most, __ATOMIC_RELAXED) : 0;
+}
+
 tsr_status tsr_buffer_create(tsr_device *d, size_t bytes, tsr_memory kind, tsr_buffer **out) {
   RT_OUT("buffer_create", out);
   RT_NEED("buffer_create", "dev", d);
@@ -32,6 +47,7 @@ tsr_status tsr_buffer_create(tsr_device *d, size_t bytes, tsr_memory kind, tsr_b
   TSR_TRY(new_buffer(d, bytes, &b));
   tsr_status st = d->vt->buffer_create(d->be, (bytes + 3) & ~(size_t)3,
                                        kind == TSR_MEMORY_HOST ? BE_HOST_VISIBLE : BE_DEVICE_LOCAL, &b->be);
+  if (!st) count(b);
   if (st) tsr_buffer_destroy(&b);
   *out = b;
   return st;
@@ -57,6 +73,7 @@ void tsr_buffer_destroy(tsr_buffer **bp) {
   tsr_buffer *b = bp ? *bp : NULL;
   if (!b) return;
   if (b->be) b->dev->vt->buffer_destroy(b->be);
+  if (b->counted) __atomic_sub_fetch(&b->dev->bytes_now, (int64_t)b->bytes, __ATOMIC_RELAXED);
   al_delete(&b->dev->ctx->al, b);
   *bp = NULL;
 }

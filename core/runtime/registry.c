@@ -50,5 +50,5 @@ const rt_not_built rt_backends_not_built[] = {
     {NULL, NULL},
 };
 
-const coll_transport *const rt_transports[] = {&transport_local, &transport_mpi, &transport_nccl, &transport_rccl,
-                                                NULL};
+const coll_transport *const rt_transports[] = {&transport_local, &transport_mpi,  &transport_ucc,
+                                                &transport_nccl,  &transport_rccl, NULL};

@@ -110,7 +110,9 @@ tsr_status tsr_team_start(tsr_team *t, int rank, const tsr_coll *c, tsr_pending 
   if (!team_has_rank(t, rank)) return team_bad(t, "team_start", "no such rank in this process");
   if (!team_call(t, c, &call, &why)) return team_bad(t, "team_start", why);
   if (call.algorithm && strlen(call.algorithm) >= TEAM_NAME) return team_bad(t, "team_start", "no such algorithm");
-  if (t->engine) return team_bad(t, "team_start", "tsr_team_run puts the call on its stream and returns");
+  if (t->engine && t->transport->stream_ordered)
+    return team_bad(t, "team_start", "tsr_team_run puts the call on its stream and returns");
+  if (t->engine) return team_bad(t, "team_start", "the library's calls are run, not started; start them on `parent`");
   if (t->link && t->link->one_thread)
     return st_make(&t->al, TSR_UNSUPPORTED, RT_WHERE("team_start", "start MPI with MPI_THREAD_MULTIPLE"),
                    "messages between machines are to be sent by one thread alone");

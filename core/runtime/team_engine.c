@@ -1,5 +1,5 @@
-/* core/runtime/team_engine.c - see tessera/coll.h: teams of the engines that do whole collectives on device memory.
- * Ranks find each other, and compare what they call, through a team of another transport. */
+/* core/runtime/team_engine.c - see tessera/coll.h: teams of the engines that do whole collectives themselves. Ranks
+ * find each other, and compare what they call, through a team of another transport. */
 #include <string.h>
 
 #include "core/coll/state.h"
@@ -12,14 +12,40 @@ typedef struct asked {
   int32_t op, dtype, redop, root, any_order, unused;
 } asked;
 
+static tsr_coll gathered(const tsr_team *parent, size_t each, const void *mine, void *all, int64_t deadline) {
+  return (tsr_coll){.op = TSR_COLL_ALL_GATHER,
+                    .dtype = TSR_U8,
+                    .count = (int64_t)each * tsr_team_size(parent),
+                    .in = mine,
+                    .out = all,
+                    .deadline_ms = deadline};
+}
+
 static tsr_status gather_bytes(tsr_team *parent, int rank, size_t each, const void *mine, void *all, int64_t deadline) {
-  const tsr_coll c = {.op = TSR_COLL_ALL_GATHER,
-                      .dtype = TSR_U8,
-                      .count = (int64_t)each * tsr_team_size(parent),
-                      .in = mine,
-                      .out = all,
-                      .deadline_ms = deadline};
+  const tsr_coll c = gathered(parent, each, mine, all, deadline);
   return tsr_team_run(parent, rank, &c);
+}
+
+/* ---- the engine's way to the others ------------------------------------------------------------------------------ */
+
+/* A parent that one thread alone may use is waited for at once. */
+static tsr_status oob_start(void *user, const void *mine, size_t each, void *all, void **request) {
+  tsr_team *t = user;
+  const tsr_coll c = gathered(t->parent, each, mine, all, t->deadline_ms);
+  tsr_pending *p = NULL;
+  *request = NULL;
+  if (t->parent->link && t->parent->link->one_thread) return tsr_team_run(t->parent, t->parent_rank, &c);
+  tsr_status st = tsr_team_start(t->parent, t->parent_rank, &c, &p);
+  *request = p;
+  return st;
+}
+
+static bool oob_is_done(void *request) { return tsr_pending_is_done(request); }
+
+static tsr_status oob_end(void **request) {
+  tsr_pending *p = *request;
+  *request = NULL;
+  return p ? tsr_pending_wait(&p) : NULL;
 }
 
 /* Each rank has a handle of its own: as many owners as there are calls. */
@@ -53,7 +79,12 @@ tsr_status team_make_engine(const tsr_team_desc *d, const coll_transport *transp
   t->transport = transport, t->deadline_ms = d->deadline_ms, t->owners = 1;
   t->parent = d->parent, t->parent_rank = d->parent_rank;
   pthread_mutex_init(&t->lock, NULL);
-  st = ops->open(&t->al, &id, d->parent_rank, tsr_team_size(d->parent), d->deadline_ms, &t->engine);
+  const coll_join join = {.id = id,
+                          .rank = d->parent_rank,
+                          .n_ranks = tsr_team_size(d->parent),
+                          .deadline_ms = d->deadline_ms,
+                          .oob = {oob_start, oob_is_done, oob_end, t}};
+  st = ops->open(&t->al, &join, &t->engine);
   if (st) {
     pthread_mutex_destroy(&t->lock);
     al_free(al, t, sizeof *t, 16);
@@ -88,17 +119,19 @@ static tsr_status agree(tsr_team *t, const coll_call *c) {
 }
 
 tsr_status team_run_engine(tsr_team *t, const coll_call *c, void *stream) {
-  if (c->wire) return team_bad(t, "team_run", "a wire's type is for data in host memory");
+  if (c->wire) return team_bad(t, "team_run", "a wire's type is for transports that run the library's own algorithms");
   if (c->algorithm) return team_bad(t, "team_run", "the library chooses its algorithms itself");
   if ((unsigned)c->dtype >= TSR_N_DTYPES || !dtype_get(c->dtype)->size) return team_bad(t, "team_run", "no data type");
   if (c->root < 0 || c->root >= tsr_team_size(t)) return team_bad(t, "team_run", "no such root");
+  const coll_engine_ops *ops = t->transport->engine;
   TSR_TRY(agree(t, c));
-  return t->transport->engine->post(t->engine, c, stream);
+  TSR_TRY(ops->post(t->engine, c, stream));
+  return t->transport->stream_ordered ? NULL : ops->wait(t->engine, NULL, c->deadline_ms);
 }
 
 tsr_status tsr_team_sync(tsr_team *t, void *stream, int64_t deadline_ms) {
   RT_NEED("team_sync", "team", t);
   if (deadline_ms < 0) return team_bad(t, "team_sync", "a negative deadline");
-  if (!t->engine) return NULL;
+  if (!t->engine || !t->transport->stream_ordered) return NULL;
   return t->transport->engine->wait(t->engine, stream, deadline_ms ? deadline_ms : t->deadline_ms);
 }

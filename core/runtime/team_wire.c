@@ -5,6 +5,7 @@
 
 #include "core/runtime/internal.h"
 #include "core/runtime/team_base.h"
+#include "core/runtime/team_blocks.h"
 
 typedef struct wire_type {
   tsr_dtype type;
@@ -22,9 +23,9 @@ static const wire_type *find(tsr_dtype t) {
 const char *team_wire_refusal(const coll_call *c) {
   const wire_type *w = find(c->wire);
   if (!c->wire) return NULL;
-  if (!w) return "the types of a wire are bf16, f16, fp8_e4m3 and fp8_e5m2";
+  if (!w && c->wire != TSR_I8) return "the types of a wire are bf16, f16, fp8_e4m3, fp8_e5m2 and i8";
   if (c->dtype != TSR_F32 && c->dtype != TSR_F64) return "a wire's type is for data of f32 or f64";
-  if (w->most > 0 && coll_op_get(c->op)->reduces && c->redop == COLL_PROD)
+  if (w && w->most > 0 && coll_op_get(c->op)->reduces && c->redop == COLL_PROD)
     return "products have no common scale: bf16 is the wire's type for them";
   return NULL;
 }
@@ -71,6 +72,7 @@ tsr_status team_execute(tsr_team *t, int rank, const coll_call *c) {
   int64_t n_in = coll_in_elements(c->op, c->count, n, rank, c->root);
   int64_t n_out = coll_out_elements(c->op, c->count, n, rank, c->root);
   if ((n_in && !c->in) || (n_out && !c->out)) return coll_run_rank(t->team, rank, c); /* which says so */
+  if (!w) return team_run_blocks(&t->al, t->team, rank, c);
   if (w->most > 0) TSR_TRY(agree_on_scale(t, rank, c, w, n_in, &scale));
   size_t size = dtype_get(c->wire)->size, in_bytes = ((size_t)n_in + 1) * size, out_bytes = ((size_t)n_out + 1) * size;
   void *in = al_alloc(&t->al, in_bytes, 64), *out = al_alloc(&t->al, out_bytes, 64);

@@ -73,6 +73,7 @@ int model_n_parameters(const config *c); /* of all stages */
 /* What the command line says of it. */
 typedef struct placement {
   const char *device, *mesh, *transport; /* mesh: "tp=2,dp=2,pp=2" or NULL; transport: "mpi", NULL: ranks are threads */
+  const char *plan; /* a folder for the programs' graphs, or NULL */
   tsr_team *stages; /* of threads: the one team of all stages; NULL: no pipeline, or of processes */
   stage s;          /* of threads: the caller's */
 } placement;
@@ -87,6 +88,7 @@ typedef struct place {
   tsr_team *pipe;          /* this place in each stage; NULL: there is one */
   stage s;
   bool speaks; /* of several processes or stages one does */
+  const char *plan;
 } place;
 place place_open(const placement *p);
 void place_close(place *p);
@@ -122,7 +124,8 @@ typedef struct program {
   tsr_program *one;
   tsr_dist_program *spread;
 } program;
-program program_compile(const place *p, const tsr_graph *g, const tsr_compile_options *o);
+/* name: of the file in the place's folder for plans. */
+program program_compile(const place *p, const tsr_graph *g, const tsr_compile_options *o, const char *name);
 void program_free(program *p);
 /* On a mesh a new tensor that lies as the program has it, else one of that size. */
 tensor program_input(const place *at, const program *p, int i);
@@ -148,6 +151,8 @@ void trainer_save(const trainer *t, const char *folder);
 void trainer_load(trainer *t, const char *folder);
 const place *trainer_place(const trainer *t);
 int64_t trainer_n_parameters(const trainer *t); /* of the stage */
+/* Bytes that a rank of the stage has sent in collectives so far; 0 on one device. */
+int64_t trainer_sent(const trainer *t);
 /* "14 kernels", or "9 collectives" of a mesh. */
 void trainer_describe(const trainer *t, char *text, size_t cap);
 

@@ -37,6 +37,8 @@ static const char usage[] =
     "  --device ID        cpu:0, vulkan:0, ..\n"
     "  --mesh tp=N,dp=N,pp=N   so many ranks: tp cuts the matrices, dp the batch, pp the layers\n"
     "  --transport mpi    the ranks are the processes of mpirun -n; without, threads\n"
+    "  --plan FOLDER      writes the programs of a step there, for `tessera plan FILE`, and says what a rank sent\n"
+    "                     and held\n"
     "  --steps N          in all, those before a stop included (300)\n"
     "  --mode M           safe: products of f32, compensated sums; standard: of 16 bits; aggressive: of fp8; these two\n"
     "                     with a dynamic scale of the loss; deterministic: f32, the same bits in every run (standard)\n"
@@ -86,7 +88,8 @@ static void read_option(options *o, const char *name, const char *v) {
       {"rate", &o->c.rate, 0, 10}, {"dropout", &o->c.dropout, 0, 0.99}, {"clip", &o->c.clip, 1e-6, 1e30},
       {"scale", &o->c.scale, 1, 3e38}};
   struct { const char *name, **to; } words[] = {{"device", &o->at.device}, {"mesh", &o->at.mesh},
-                                                {"transport", &o->at.transport}, {"schedule", &o->schedule},
+                                                {"transport", &o->at.transport}, {"plan", &o->at.plan},
+                                                {"schedule", &o->schedule},
                                                 {"text", &o->text}, {"csv", &o->csv},
                                                 {"html", &o->html}, {"checkpoint", &o->checkpoint}};
   for (size_t i = 0; i < sizeof wholes / sizeof *wholes; i++)
@@ -162,6 +165,15 @@ static void tell(const options *o, const trainer *t, const history *h, tsr_devic
   if (h->n) printf("loss %.4f -> %.4f in %d steps\n", (double)h->rows[0].loss, (double)h->rows[h->n - 1].loss, h->n);
 }
 
+/* As it was counted: what `tessera plan` says of the programs beforehand. */
+static void tell_measured(const place *at, const trainer *t, int steps) {
+  int64_t most;
+  tsr_device_memory(at->dev, NULL, &most);
+  const int64_t here = at->mesh && !at->all ? tsr_mesh_ranks(at->mesh) : 1; /* ranks that share the device */
+  printf("a rank sent %lld bytes a step and held %lld bytes at most\n", (long long)(trainer_sent(t) / steps),
+         (long long)(most / here));
+}
+
 /* One stage, or all of it. */
 typedef struct run {
   const options *o;
@@ -183,8 +195,10 @@ static void *run_stage(void *user) {
   if (at.speaks)
     printf("%zu bytes of text, %lld parameters%s, %s a step on %s, %s\n", r->x->n, (long long)trainer_n_parameters(t),
            at.s.of > 1 ? " of the first stage" : "", what, tsr_device_get_info(at.dev)->id, mode_names[o->c.mode]);
+  const int before = h.n < o->steps ? h.n : o->steps - 1;
   train(o, r->x, &at, t, &h);
   if (at.speaks) tell(o, t, &h, at.dev);
+  if (at.speaks && at.plan) tell_measured(&at, t, o->steps - before);
   trainer_destroy(&t);
   place_close(&at);
   free(h.rows);

@@ -55,7 +55,7 @@ static void join(place *p, const placement *x, const axes *a) {
 }
 
 place place_open(const placement *x) {
-  place p = {.s = {x->s.number, x->s.of ? x->s.of : 1}, .speaks = !x->s.number};
+  place p = {.s = {x->s.number, x->s.of ? x->s.of : 1}, .speaks = !x->s.number, .plan = x->plan};
   axes a;
   read_axes(x->mesh, &a);
   if (x->transport && !x->mesh) fail("--transport is for a --mesh");
@@ -146,8 +146,19 @@ void entries_load(const place *p, const char *folder, const entry *e, int n) {
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
-program program_compile(const place *p, const tsr_graph *g, const tsr_compile_options *o) {
+/* For `tessera plan FILE`. */
+static void write_graph(const place *p, const tsr_graph *g, const char *name) {
+  char path[4200], *text;
+  check(tsr_graph_print(g, &text));
+  snprintf(path, sizeof path, "%s/%s.mlir", p->plan, name);
+  FILE *f = fopen(path, "w");
+  if (!f || fputs(text, f) < 0 || fclose(f)) fail("%s can't be written", path);
+  tsr_text_free(p->ctx, &text);
+}
+
+program program_compile(const place *p, const tsr_graph *g, const tsr_compile_options *o, const char *name) {
   program x = {NULL, NULL};
+  if (p->plan && p->speaks) write_graph(p, g, name);
   if (p->mesh) check(tsr_dist_program_compile(p->mesh, g, &(tsr_dist_options){.compile = *o}, &x.spread));
   else check(tsr_program_compile(p->dev, g, o, &x.one));
   return x;

@@ -20,6 +20,13 @@ void trainer_describe(const trainer *t, char *text, size_t cap) {
   else snprintf(text, cap, "%lld ranks, %d collectives", (long long)place_ranks(t->at), collectives);
 }
 
+int64_t trainer_sent(const trainer *t) {
+  const program *const all[] = {&t->forward, &t->gradients, &t->add, &t->squares, &t->update};
+  int64_t bytes = 0;
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) bytes += tsr_dist_program_sent(all[i]->spread);
+  return bytes;
+}
+
 /* Values of a triangular distribution about 0 of standard deviation `spread`: exact in C, so the same everywhere. */
 void trainer_first_values(const trainer *t, float *state) {
   for (int i = 0; i < t->m.n; i++) {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# examples/charlm/test.sh CHARLM [DEVICE] - a small model, trained for some steps: the loss falls, in modes that agree;
-# a deterministic run twice, and one that is killed and goes on, give the same bits; what can't be is one line. Exit
-# status 77: the text isn't there.
+# examples/charlm/test.sh CHARLM TESSERA [DEVICE] - a small model, trained for some steps: the loss falls, in modes that
+# agree; a deterministic run twice, and one that is killed and goes on, give the same bits; what can't be is one line.
+# Exit status 77: the text isn't there.
 set -u
-charlm=$1 device=${2:-cpu:0} wrong=0
+charlm=$1 tessera=$2 device=${3:-cpu:0} wrong=0
 [ -d /usr/share/common-licenses ] || { echo "no /usr/share/common-licenses"; exit 77; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -113,6 +113,22 @@ if command -v mpirun >/dev/null && processes 1 --mesh dp=1 --steps 1 >out 2>&1; 
   cmp one.csv mesh.csv || bad "8 processes, 3 ranks and one device differ from one device"
   processes 2 --mesh pp=2 --schedule gpipe --steps 12 --csv mesh.csv >out 2>&1 || bad "gpipe: $(tail -1 out)"
   cmp one.csv mesh.csv || bad "gpipe between processes differs from one device"
+  # What a rank sends in a step and holds at most, as it was counted, is what the planner says of the step's programs.
+  mkdir plan
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 120 mpirun --oversubscribe -n 4 \
+    "${model[@]}" --layers 2 --width 64 --batch 8 --mesh dp=4 --transport mpi --steps 2 --plan plan >out 2>&1 ||
+    bad "--plan: $(tail -1 out)"
+  for part in gradients squares update; do
+    "$tessera" plan plan/$part.mlir --mesh dp=4 --json >$part.json 2>&1 || bad "plan of $part: $(tail -1 $part.json)"
+  done
+  figure() { sed -n "s/.*\"$2\": \([0-9]*\).*/\1/p" "$1.json"; }
+  sent=$(($(figure gradients sent_bytes) + $(figure squares sent_bytes) + $(figure update sent_bytes)))
+  held=$(($(figure update inputs) + $(figure update outputs) + $(figure gradients between) +
+    $(figure squares between) + $(figure update between)))
+  read -r is_sent is_held <<<"$(sed -n 's/^a rank sent \([0-9]*\) bytes a step and held \([0-9]*\) .*/\1 \2/p' out)"
+  echo "4 ranks: planned and counted, bytes sent $sent $is_sent, held $held $is_held"
+  within "$sent" "${is_sent:-0}" "$((sent / 20))" || bad "a rank sent ${is_sent:-nothing}, $sent were planned"
+  within "$held" "${is_held:-0}" "$((held / 20))" || bad "a rank held ${is_held:-nothing}, $held were planned"
 else
   echo "no processes: mpirun or the module for MPI isn't there"
 fi

@@ -219,7 +219,7 @@ static void make_tensors(trainer *t) {
 static void make_sums(trainer *t, const tsr_compile_options *o) {
   if (!in_parts(t)) return;
   tsr_graph *g = add_graph(t);
-  t->add = program_compile(t->at, g, o);
+  t->add = program_compile(t->at, g, o, "add");
   tsr_graph_destroy(&g);
   for (int i = 0; i < t->m.n; i++) {
     float *zeros = calloc((size_t)t->m.p[i].n, sizeof *zeros);
@@ -234,11 +234,11 @@ static void make_sums(trainer *t, const tsr_compile_options *o) {
 static void make_update(trainer *t, const tsr_compile_options *o) {
   const int n = t->m.n, last = (1 + STATES) * n;
   tsr_graph *g = squares_graph(t);
-  t->squares = program_compile(t->at, g, o);
+  t->squares = program_compile(t->at, g, o, "squares");
   tsr_graph_destroy(&g);
   t->squares_of = program_output(t->at, &t->squares, 0);
   g = update_graph(t);
-  t->update = program_compile(t->at, g, o);
+  t->update = program_compile(t->at, g, o, "update");
   tsr_graph_destroy(&g);
   t->rate = program_input(t->at, &t->update, last), t->step = program_input(t->at, &t->update, last + 1);
   t->all_squares = program_input(t->at, &t->update, last + 4);
@@ -271,12 +271,12 @@ static void make_gradients(trainer *t, const tsr_compile_options *o, int64_t mem
   check(tsr_graph_set_memory_budget(g, memory));
   shard_inputs(t, g, NULL);
   if (!first) shard_output(t, g, 1 + last + t->m.n);
-  t->gradients = program_compile(at, g, o);
+  t->gradients = program_compile(at, g, o, "gradients");
   tsr_graph_destroy(&g);
   if (last) return;
   shard_inputs(t, t->m.forward, t->m.values);
   shard_output(t, t->m.forward, 0);
-  t->forward = program_compile(at, t->m.forward, o);
+  t->forward = program_compile(at, t->m.forward, o, "forward");
 }
 
 trainer *trainer_create(const place *at, const config *c, int64_t memory, const char *schedule) {

@@ -1,14 +1,16 @@
 /* tessera/coll.h - collectives: operations that the ranks of a team do together on vectors in host memory, or, by NCCL
  * and RCCL, in a device's.
  *
- * A team's ranks are threads of this process (transport "local"), or the processes of an MPI program ("mpi"). All ranks
- * make the same calls in the same order; what they ask for is compared before any rank reads another's data, and a
- * difference is TSR_COLLECTIVE_MISMATCH on all of them. Every call has a deadline: a rank that is killed, stopped or
- * slow makes all others return TSR_TIMEOUT by then, with an error that names rank, operation, count, type and peer. A
- * team that was stopped stays so: later calls return the same error at once, and a new team is made.
+ * A team's ranks are threads of this process (transport "local"), or the processes of an MPI program ("mpi"); engines
+ * that do whole collectives themselves ("ucc", "nccl", "rccl") are opened on such a team. All ranks make the same calls
+ * in the same order; what they ask for is compared before any rank reads another's data, and a difference is
+ * TSR_COLLECTIVE_MISMATCH on all of them. Every call has a deadline: a rank that is killed, stopped or slow makes all
+ * others return TSR_TIMEOUT by then, with an error that names rank, operation, count, type and peer. A team that was
+ * stopped stays so: later calls return the same error at once, and a new team is made. (Of a call of ucc's that met its
+ * deadline the memory must stay: UCC has no way to take a call back.)
  *
  * Bits: sums and products of floats follow a fixed tree over the ranks, so that the result is the same to the bit on
- * every rank, whatever transport, algorithm and timing (nccl and rccl have an order of their own). f16, bf16 and fp8
+ * every rank, whatever transport, algorithm and timing (ucc, nccl and rccl have orders of their own). f16, bf16 and fp8
  * are added in f32 and rounded once.
  *
  * Threads: a local team is one object that all ranks use, each on its own thread; a rank makes one call at a time. */
@@ -46,9 +48,9 @@ typedef struct tsr_team_desc {
   /* mpi: the address of the host program's MPI_Comm, of which a duplicate is made; NULL: MPI_COMM_WORLD, and MPI is
    * started, and ended at exit, if the program hasn't. Creating the team is collective. */
   const void *communicator;
-  /* nccl, rccl: a team of another transport, through which the ranks find each other and compare their calls; it must
-   * live as long. Creating the team is collective: each rank of `parent` has a handle of its own, on the device that is
-   * the calling thread's current one. */
+  /* ucc, nccl, rccl: a team of another transport, through which the ranks find each other and compare their calls; it
+   * must live as long. Creating the team is collective: each rank of `parent` has a handle of its own, for nccl and
+   * rccl on the device that is the calling thread's current one. So is destroying it for ucc. */
   tsr_team *parent;
   int parent_rank;                /* of the caller */
   int64_t deadline_ms;            /* of the creation, and of calls that name none; 0 = 30,000 */
@@ -87,9 +89,11 @@ typedef struct tsr_coll {
   int group;             /* ranks in a group of "hierarchical"; 0 = chosen */
   /* Sums in the order in which the algorithm brings them together: fewer bytes for some, bits that depend on it. */
   bool any_order;
-  /* f32 and f64 data: what it is rounded to for its way, TSR_BF16, TSR_F16, TSR_F8E4M3 or TSR_F8E5M2; 0 = itself.
-   * Each contribution is rounded once and the result once more, sums are f32. f16 and fp8 have one scale, a power of
-   * two, for all ranks and elements of the call, which an all-reduce of one number finds first. */
+  /* f32 and f64 data: what it is rounded to for its way, TSR_BF16, TSR_F16, TSR_F8E4M3, TSR_F8E5M2 or TSR_I8; 0 =
+   * itself. Each contribution is rounded once and the result once more, sums are f32. f16 and fp8 have one scale, a
+   * power of two, for all ranks and elements of the call, which an all-reduce of one number finds first. i8 has a scale
+   * for each 32 elements (36 bytes go for 128), the largest magnitude being 127, and algorithms of its own: direct
+   * exchanges, whatever `algorithm` says. A block with an element that isn't finite becomes NaN. */
   tsr_dtype wire;
   const void *in;        /* tsr_coll_in_count elements; may be NULL where that is 0 */
   void *out;             /* tsr_coll_out_count elements; may be `in`, overlap it, or hold it where it belongs */

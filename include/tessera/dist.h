@@ -126,6 +126,19 @@ typedef struct tsr_dist_options {
 TSR_API TSR_MUST_USE tsr_status tsr_graph_autoshard(tsr_graph *g, const tsr_mesh *mesh, const tsr_dist_options *options,
                                                     char **why);
 
+/* ---- collectives on buffers ------------------------------------------------------------------------------------ */
+
+typedef struct tsr_coll_buffers {
+  tsr_binding in, out; /* in the place of the call's `in` and `out`; no buffer where the rank has nothing there */
+} tsr_coll_buffers;
+
+/* tsr_team_run of a team in host memory (local, mpi, ucc) on buffers of devices, the ranks' of any backend. What works
+ * on them is done before (tsr_stream_sync). A buffer that the host sees is read and written in place; another one goes
+ * through a copy in host memory, for which ranks take turns. *path, which may be NULL: "in place", or "through the
+ * host" where one of this rank's two was copied. */
+TSR_API TSR_MUST_USE tsr_status tsr_team_run_buffers(tsr_team *team, int rank, const tsr_coll *call,
+                                                     const tsr_coll_buffers *where, const char **path);
+
 /* ---- programs -------------------------------------------------------------------------------------------------- */
 
 typedef struct tsr_dist_program tsr_dist_program;
@@ -157,6 +170,9 @@ TSR_API TSR_MUST_USE tsr_status tsr_dist_program_explain(const tsr_dist_program 
 /* One collective of a program. */
 typedef struct tsr_dist_collective {
   const char *op, *axes, *algorithm; /* "reduce_scatter", "tp"; the algorithm that the model has */
+  /* How this process's ranks reach the others and their own memory: "memory of one process; in place", "shared memory;
+   * through the host: vulkan:0" (those devices' memory isn't the host's, and is copied). */
+  const char *path;
   int64_t bytes;                     /* the vector's, as nccl-tests count */
   double planned_us;
   double us,
@@ -174,31 +190,42 @@ TSR_API TSR_MUST_USE tsr_status tsr_dist_program_profile(const tsr_dist_program 
 TSR_API TSR_MUST_USE tsr_status tsr_dist_program_check(const tsr_dist_program *p, char **text, int *n_failed);
 /* Bytes of a rank: inputs, outputs, and what is between them. */
 TSR_API int64_t tsr_dist_program_bytes(const tsr_dist_program *p);
+/* Bytes that this process's first rank has sent in the collectives of all runs so far, as they were counted. */
+TSR_API int64_t tsr_dist_program_sent(const tsr_dist_program *p);
 
 /* ---- pipelines ------------------------------------------------------------------------------------------------- */
 
 typedef struct tsr_pipeline tsr_pipeline;
-typedef enum tsr_pipeline_task { TSR_PIPELINE_FORWARD, TSR_PIPELINE_BACKWARD } tsr_pipeline_task;
+typedef enum tsr_pipeline_task {
+  TSR_PIPELINE_FORWARD,
+  TSR_PIPELINE_BACKWARD, /* zero_bubble: the input's gradient alone */
+  TSR_PIPELINE_WEIGHTS   /* zero_bubble: the weights' gradients, later */
+} tsr_pipeline_task;
 
 typedef struct tsr_pipeline_desc {
   /* Rank s is stage s. Of threads: each stage has a mesh of its own. Of processes: those that have the same place in
    * their stages' meshes, each a rank of one of them. Borrowed. */
   tsr_team *team;
   int stage;            /* the caller's; of processes their rank in the team */
-  const char *schedule; /* "1f1b" (NULL): as few microbatches at once as there are stages; "gpipe": all */
+  /* "1f1b" (NULL): as few microbatches at once as there are stages; "gpipe": all; "interleaved": 1f1b with several
+   * chunks of the layers on each stage, microbatches being a multiple of the stages; "zero_bubble": 1f1b with the
+   * weights' gradients where a stage would be idle. */
+  const char *schedule;
   int microbatches;     /* 0: twice the stages */
-  /* What comes from the stage before lies so, and what goes to the next one; NULL on the first, on the last. Meshes
-   * must outlive the pipeline, the tensors needn't. */
+  int chunks;           /* interleaved: of each stage, 2 or more; chunk c of stage s comes before that of stage s + 1,
+                           and the last stage's before chunk c + 1 of the first; else 0 or 1 */
+  /* What comes from the stage before lies so, and what goes to the next one; NULL on the first, on the last, unless
+   * they are interleaved. Meshes must outlive the pipeline, the tensors needn't. */
   const tsr_dist_tensor *input, *output;
 } tsr_pipeline_desc;
 
-/* One task of a stage: the forward pass of a microbatch, or its backward pass. */
+/* One task of a stage: the forward pass of a microbatch through a chunk, or its backward pass, or a half of that. */
 typedef struct tsr_pipeline_step {
   tsr_pipeline_task task;
-  int microbatch;
-  tsr_dist_tensor *in;   /* from the stage before; backward: the gradient of what was sent to the next one */
+  int microbatch, chunk;
+  tsr_dist_tensor *in;   /* from the stage before; else the gradient of what was sent to the next one */
   tsr_dist_tensor *out;  /* to be written, for the next one; backward: the gradient of `kept`, for the one before */
-  tsr_dist_tensor *kept; /* backward: what `in` was when this microbatch went forward */
+  tsr_dist_tensor *kept; /* else: what `in` was when this microbatch went forward */
 } tsr_pipeline_step;       /* NULL where there is no such stage */
 typedef tsr_status (*tsr_pipeline_work)(void *user, const tsr_pipeline_step *step);
 

@@ -163,6 +163,9 @@ TSR_API TSR_MUST_USE tsr_status tsr_buffer_create(tsr_device *dev, size_t bytes,
  * elsewhere (see tessera/vulkan.h, tessera/cuda.h). Must outlive the buffer. */
 TSR_API TSR_MUST_USE tsr_status tsr_buffer_import(tsr_device *dev, const void *handle, size_t bytes, tsr_buffer **out);
 TSR_API void tsr_buffer_destroy(tsr_buffer **buf);
+/* Bytes of all buffers that tsr_buffer_create has made on the device, with those that programs and tensors of meshes
+ * have for themselves: now, and the most that there were at once. Either may be NULL. */
+TSR_API void tsr_device_memory(const tsr_device *dev, int64_t *now, int64_t *most);
 TSR_API size_t tsr_buffer_bytes(const tsr_buffer *buf);
 /* Host address, or NULL where the memory is not visible to the host. Contents are current after the stream was
  * synchronised. */

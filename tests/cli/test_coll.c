@@ -47,6 +47,10 @@ static const struct {
     {"bench coll --op all_reduce --algorithm bruck --bytes 64", "it moves blocks and combines nothing"},
     {"bench coll --op all_reduce --dtype bool --bytes", "--bytes needs a value"},
     {"bench coll --keep", "--keep goes with --algorithm all"},
+    {"bench coll --wire f33", "unknown data type \"f33\""},
+    {"bench coll --wire i32", "--wire: the types of a wire are bf16, f16, fp8_e4m3, fp8_e5m2 and i8"},
+    {"bench coll --wire bf16 --dtype i32", "--wire: a wire's type is for data of f32 or f64"},
+    {"bench coll --wire i8 --algorithm ring", "--wire i8 has exchanges of its own"},
     {"bench coll --algorithm all --keep --op all_reduce", "--keep goes with --algorithm all"},
     {"bench coll --device cpu:0", "unknown option --device"},
 };
@@ -102,6 +106,19 @@ static void check_mpi(cli *c, const char *const *keys) {
              "--ranks 4, but there are 3 processes");
   unsetenv("TSR_COLL_SHARED"), unsetenv("ASAN_OPTIONS");
   setenv("TESSERA", program, 1);
+}
+
+/* All ranks in this process, over the library that stands in for UCC. */
+static void check_ucc(cli *c, const char *const *keys) {
+  setenv("TSR_UCC", "/nowhere/libucc.so", 1);
+  cli_expect(c, "bench coll --transport ucc", 3, "/nowhere/libucc.so isn't here");
+  setenv("TSR_UCC", TSR_BINARY_DIR "/tests/libfakeucc.so", 1);
+  cli_has_keys(c, "bench coll --transport ucc --ranks 3 --milliseconds 1 --json", keys);
+  cli_check(c, cli_count(c, "\"ok\": true") == 15 && !strstr(c->said, "\"ok\": false"), "15 lines, all right");
+  cli_check(c, strstr(c->said, "\"ranks\": 3, \"transport\": \"ucc\"") != NULL, "three ranks of UCC");
+  cli_expect(c, "bench coll --transport ucc --ranks 2 --op all_reduce --bytes 64 --milliseconds 1", 0, "its_own");
+  cli_expect(c, "bench coll --transport ucc --algorithm ring", 2, "ucc chooses its algorithms itself");
+  unsetenv("TSR_UCC");
 }
 
 /* The fastest algorithms are kept in the cache's folder, and taken from then on. */
@@ -187,7 +204,14 @@ int main(void) {
     snprintf(says, sizeof says, "/nowhere/lib%s.so isn't here", transports[i]);
     cli_expect(&c, args, 3, says);
   }
-  cli_expect(&c, "bench coll --transport ucc", 3, "ucc is not built into this tessera");
+  check_ucc(&c, bench_keys);
+  static const char *const wires[] = {"bf16", "f16", "fp8_e4m3", "fp8_e5m2", "i8"};
+  for (int i = 0; i < 5; i++) {
+    snprintf(args, sizeof args, "bench coll --ranks 3 --wire %s --milliseconds 1 --json", wires[i]);
+    cli_has_keys(&c, args, bench_keys);
+    cli_check(&c, cli_count(&c, "\"ok\": true") == 15 && !strstr(c.said, "\"ok\": false"), args);
+    cli_check(&c, strstr(c.said, wires[i]) != NULL, args);
+  }
   check_table_kept(&c);
   check_mpi(&c, bench_keys);
   cli_has_keys(&c, "bench coll --op all_reduce --ranks 3 --bytes 4096 --milliseconds 1 --json", bench_keys);

@@ -206,6 +206,90 @@ static void *narrowed(void *arg) {
   return NULL;
 }
 
+/* By blocks of 32: a contribution is off by 1/254 of the largest of its block, the result once more; every operation,
+ * any count. */
+static void *by_blocks(void *arg) {
+  enum { COUNT = 301 };
+  static const int counts[] = {COUNT, 128, 31, 1, 0};
+  static const tsr_redop redops[] = {TSR_SUM, TSR_MEAN, TSR_MAX, TSR_MIN};
+  member *m = arg;
+  for (int k = 0; k < TSR_COLL_BARRIER * 5 * 2; k++) {
+    const tsr_coll_op op = (tsr_coll_op)(k % TSR_COLL_BARRIER);
+    const int count = counts[k / TSR_COLL_BARRIER % 5], n = m->n, in_place = op == TSR_COLL_ALL_REDUCE && k % 2;
+    const bool f64 = k >= TSR_COLL_BARRIER * 5, reduces = coll_op_get((coll_op)op)->reduces;
+    const tsr_dtype t = f64 ? TSR_F64 : TSR_F32;
+    const tsr_redop redop = redops[k % 4];
+    const int root = coll_op_get((coll_op)op)->has_root ? k % n : 0;
+    double all[8][COUNT], largest = 0, in[2 * COUNT] = {0}, out[8 * COUNT] = {0};
+    for (int r = 0; r < n; r++)
+      for (int i = 0; i < COUNT; i++) {
+        all[r][i] = (double)(float)(((r * 37 + i * 11) % 101 - 50) * (i % 64 < 32 ? 1e-3 : 1e3));
+        if (fabs(all[r][i]) > largest) largest = fabs(all[r][i]);
+      }
+    const coll_range own = coll_split(count, n, m->rank);
+    const int first = op == TSR_COLL_ALL_GATHER ? (int)own.first : 0;
+    for (int64_t i = 0; i < tsr_coll_in_count(op, count, n, m->rank, root); i++)
+      dtype_store(t, in, (size_t)i, all[m->rank][first + i]);
+    const tsr_coll c = {.op = op,
+                        .dtype = t,
+                        .redop = redop,
+                        .count = count,
+                        .root = root,
+                        .wire = TSR_I8,
+                        .in = in,
+                        .out = in_place ? in : out};
+    tsr_status st = tsr_team_run(m->team, m->rank, &c);
+    if (st) return wrong(m, coll_op_get((coll_op)op)->name, st), NULL;
+    const int64_t n_out = tsr_coll_out_count(op, count, n, m->rank, root);
+    for (int64_t i = 0; i < n_out; i++) {
+      int64_t at = i;
+      int from = op == TSR_COLL_BROADCAST ? root : (m->rank + n - 1) % n;
+      if (op == TSR_COLL_REDUCE_SCATTER) at += own.first;
+      if (op == TSR_COLL_ALL_TO_ALL) from = (int)(i / own.n), at = own.first + i % own.n;
+      for (int r = 0; r < n && op == TSR_COLL_ALL_GATHER; r++)
+        if (i >= coll_split(count, n, r).first) from = r;
+      double want = all[from][at], parts = 0;
+      for (int r = 0; r < n && reduces; r++) {
+        const double v = all[r][at];
+        if (!r) want = v;
+        else if (redop == TSR_MAX) want = v > want ? v : want;
+        else if (redop == TSR_MIN) want = v < want ? v : want;
+        else want += v;
+      }
+      parts = reduces ? (n + 1) * largest * (redop == TSR_SUM ? n : 2) : largest;
+      if (redop == TSR_MEAN && reduces) want /= n;
+      if (fabs(dtype_load(t, c.out, (size_t)i) - want) > parts / 254 * 1.01)
+        wrong(m, "off by more than its bound", NULL);
+    }
+    m->cases++;
+  }
+  float bad[33], result[33];
+  for (int i = 0; i < 33; i++) bad[i] = i == 3 && m->rank == 1 ? NAN : 2;
+  tsr_coll c = {.op = TSR_COLL_ALL_REDUCE, .dtype = TSR_F32, .count = 33, .wire = TSR_I8, .in = bad, .out = result};
+  tsr_status st = tsr_team_run(m->team, m->rank, &c);
+  if (st) return wrong(m, "a call with NaN", st), NULL;
+  const int lost = (int)(coll_split(33, m->n, 0).n < 32 ? coll_split(33, m->n, 0).n : 32);
+  for (int i = 0; i < 33; i++)
+    if (i < lost ? !isnan(result[i]) : fabs(result[i] - 2 * m->n) > 0.1 * m->n) wrong(m, "NaN", NULL);
+  c.redop = m->rank == 2 ? TSR_MAX : TSR_SUM; /* the bytes that are exchanged are the same */
+  st = tsr_team_run(m->team, m->rank, &c);
+  if (tsr_status_code(st) != TSR_COLLECTIVE_MISMATCH) wrong(m, "calls that differ", st);
+  else tsr_status_free(st);
+  c.redop = TSR_SUM;
+  st = tsr_team_run(m->team, m->rank, &c); /* nobody's data has moved: the team goes on */
+  if (st) wrong(m, "a call behind those that differ", st);
+  c.dtype = TSR_I32;
+  st = tsr_team_run(m->team, m->rank, &c);
+  if (tsr_status_code(st) != TSR_INVALID_ARGUMENT) wrong(m, "integers on a narrow wire", st);
+  else tsr_status_free(st);
+  return NULL;
+}
+
+static void blocks_have_scales_of_their_own(void **state) {
+  on_ranks(4, by_blocks);
+  on_ranks(5, by_blocks);
+}
+
 static void data_is_narrowed_for_its_way_within_bounds(void **state) {
   on_ranks(4, narrowed);
   on_ranks(5, narrowed);
@@ -377,6 +461,7 @@ int main(void) {
       cmocka_unit_test(every_operation_algorithm_type_and_size_has_exact_bits),
       cmocka_unit_test(calls_that_are_started_go_on_by_themselves),
       cmocka_unit_test(data_is_narrowed_for_its_way_within_bounds),
+      cmocka_unit_test(blocks_have_scales_of_their_own),
       cmocka_unit_test(teams_out_of_a_team_have_their_own_ranks),
       cmocka_unit_test(algorithm_of_the_application_runs_and_is_checked),
       cmocka_unit_test(arguments_that_are_wrong_are_refused),

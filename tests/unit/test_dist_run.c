@@ -122,8 +122,24 @@ static void deterministic_results_have_the_bits_of_one_device(void **state) {
   assert_int_equal(bad, 0);
 }
 
-/* The same program on CPU and Vulkan devices side by side. */
-static void unlike_devices_make_one_mesh(void **state) {
+/* Which way the collectives go. */
+static int other_path(tsr_mesh *m, const tsr_graph *g, const char *path, const char *what) {
+  tsr_dist_program *p;
+  char *text;
+  int bad = 0;
+  assert_null(tsr_dist_program_compile(m, g, NULL, &p));
+  for (int i = 0; i < tsr_dist_program_n_collectives(p); i++)
+    if (strcmp(tsr_dist_program_collective(p, i).path, path))
+      printf("%s: %s\n", what, tsr_dist_program_collective(p, i).path), bad++;
+  assert_null(tsr_dist_program_explain(p, &text));
+  if (tsr_dist_program_n_collectives(p) && !strstr(text, path)) bad++;
+  tsr_text_free(rig.ctx, &text);
+  tsr_dist_program_destroy(&p);
+  return bad;
+}
+
+/* The same program on CPU and Vulkan devices side by side; `path`: of its collectives. */
+static void on_unlike_devices(const char *path) {
   tsr_device *dev[3] = {rig.cpu[0], NULL, rig.cpu[1]};
   tsr_status st = tsr_device_open(rig.ctx, "vulkan:0", &dev[1]);
   if (st) {
@@ -145,6 +161,7 @@ static void unlike_devices_make_one_mesh(void **state) {
     st = rig_run(m, g, NULL, &d);
     if (st) printf("%s: %s\n", programs[i].what, tsr_status_message(st)), bad++;
     else bad += rig_misses(g, &d, 2, programs[i].what) != 0;
+    bad += other_path(m, g, path, programs[i].what);
     tsr_status_free(st);
     rig_data_free(g, &d);
     tsr_graph_destroy(&g);
@@ -152,6 +169,21 @@ static void unlike_devices_make_one_mesh(void **state) {
   tsr_mesh_destroy(&m);
   tsr_device_close(&dev[1]);
   assert_int_equal(bad, 0);
+}
+
+static void unlike_devices_make_one_mesh(void **state) { on_unlike_devices("memory of one process; in place"); }
+
+/* As a card's: the host doesn't see its memory. */
+static void device_memory_that_the_host_does_not_see_is_copied(void **state) {
+  const char *had = getenv("TSR_VK_HIDE");
+  if (had) skip();
+  rig_close(&rig);
+  setenv("TSR_VK_HIDE", "mapping", 1);
+  rig_open(&rig);
+  on_unlike_devices("memory of one process; through the host: vulkan:0");
+  unsetenv("TSR_VK_HIDE");
+  rig_close(&rig);
+  rig_open(&rig);
 }
 
 static tsr_status compile_on(const char *mesh, int devices, const program *p, const tsr_dist_options *o) {
@@ -355,6 +387,7 @@ int main(void) {
       cmocka_unit_test(results_are_those_of_one_device),
       cmocka_unit_test(deterministic_results_have_the_bits_of_one_device),
       cmocka_unit_test(unlike_devices_make_one_mesh),
+      cmocka_unit_test(device_memory_that_the_host_does_not_see_is_copied),
       cmocka_unit_test(programs_that_make_no_sense_are_errors),
       cmocka_unit_test(seventy_two_ranks_run_in_one_process),
       cmocka_unit_test(collectives_go_on_beside_computing),

@@ -127,9 +127,12 @@ static void print_collectives(planned *p, bool json) {
       double bytes;
       const double us = dist_collective_us(&p->links, op, &bytes, &algorithm);
       if (json)
-        printf("%s{\"op\": \"%s\", \"axes\": \"%s\", \"bytes\": %.0f, \"us\": %.9g, \"algorithm\": \"%s\"}",
-               first ? "" : ", ", name, axes, bytes, us, algorithm);
-      else printf("  %s[%s] %.0f bytes, %.6g us by %s\n", name, axes, bytes, us, algorithm);
+        printf("%s{\"op\": \"%s\", \"axes\": \"%s\", \"bytes\": %.0f, \"us\": %.9g, \"algorithm\": \"%s\", "
+               "\"sent\": %.0f}",
+               first ? "" : ", ", name, axes, bytes, us, algorithm, dist_collective_sent(&p->links, op));
+      else
+        printf("  %s[%s] %.0f bytes, %.6g us by %s, which has a rank send %.0f\n", name, axes, bytes, us, algorithm,
+               dist_collective_sent(&p->links, op));
     }
   if (first && !json) printf("  none\n");
 }
@@ -151,8 +154,8 @@ static void print_text(const plan_request *q, planned *p) {
   }
   printf("collectives of a rank:\n");
   print_collectives(p, false);
-  printf("a rank: %.6g us; computing %.6g us, collectives %.6g us, %.6g us of them exposed\n", e->us, e->compute_us,
-         e->comm_us, e->exposed_us);
+  printf("a rank: %.6g us; computing %.6g us, collectives %.6g us, %.6g us of them exposed; %.0f bytes sent\n", e->us,
+         e->compute_us, e->comm_us, e->exposed_us, e->sent);
   if (p->stages > 1)
     printf(
         "pipeline: %s, %lld stages, %lld microbatches of this program (backward as twice forward): %.6g us, idle %.2f "
@@ -183,8 +186,9 @@ static void print_json(const plan_request *q, planned *p) {
   }
   printf("], \"collectives\": [");
   print_collectives(p, true);
-  printf("], \"step_us\": %.9g, \"compute_us\": %.9g, \"comm_us\": %.9g, \"exposed_us\": %.9g, \"bubble\": %.9g, ",
-         step_us(p), e->compute_us, e->comm_us, e->exposed_us, p->stages > 1 ? p->pipeline.idle_share : 0);
+  printf("], \"step_us\": %.9g, \"compute_us\": %.9g, \"comm_us\": %.9g, \"exposed_us\": %.9g, \"sent_bytes\": %.0f, "
+         "\"bubble\": %.9g, ",
+         step_us(p), e->compute_us, e->comm_us, e->exposed_us, e->sent, p->stages > 1 ? p->pipeline.idle_share : 0);
   printf("\"memory\": {\"inputs\": %.0f, \"outputs\": %.0f, \"between\": %.0f, \"peak_bytes\": %.0f}, ", e->inputs,
          e->outputs, e->between, e->inputs + e->outputs + e->between);
   plan_json_machine(&p->machine);
