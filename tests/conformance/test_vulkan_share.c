@@ -192,6 +192,10 @@ static void more_than_a_budget_or_an_allocation_is_refused(void **state) {
   if (!open_place(&a, "")) skip();
   const tsr_device_info *d = tsr_device_get_info(a.dev);
   size_t all = (size_t)d->memory_bytes;
+  if (strstr(d->fallbacks, "memory budgets")) { /* Debian 12's lavapipe: nobody knows what there is */
+    close_place(&a);
+    skip();
+  }
   refused(tsr_buffer_create(a.dev, all + 4096, TSR_MEMORY_DEVICE, &b), TSR_OUT_OF_MEMORY, "bytes");
   assert_null(b);
   refused(tsr_buffer_create(a.dev, all, TSR_MEMORY_DEVICE, &b), TSR_OUT_OF_MEMORY, "bytes");

@@ -8,14 +8,17 @@ core=$(printf '#include <vulkan/vulkan_core.h>\n' | $CC -E -x c - | sed -n 's/^#
   head -1)
 [ -n "$core" ] || { echo "no Vulkan headers here"; exit 77; }
 mkdir "$dir/vulkan"
-# A section begins with the comment "// VK_..."; one goes that declares what vk_newer.h has of its own, or that is built
-# upon it.
+# A section begins with the comment "// VK_...", in old headers with the define of its name; one goes that declares what
+# vk_newer.h has of its own, or that is built upon it.
 newer='VkComponentTypeKHR|VkScopeKHR|VkLayerSetting|VkCooperativeMatrix|VkPhysicalDeviceCooperativeMatrix'
 newer+='|VkPhysicalDeviceShader(Bfloat16|Float8|CoreBuiltins)'
 numbers='COOPERATIVE_MATRIX_|SHADER_CORE_BUILTINS_|FLEXIBLE_DIMENSIONS_|SHADER_BFLOAT16_|SHADER_FLOAT8_|LAYER_SETTINGS_'
 awk -v newer="$newer" \
-  '/^\/\/ VK_/ { if (!cut) printf "%s", part; part = ""; cut = 0 }
-   { part = part $0 "\n" } $0 ~ newer { cut = 1 }
+  '/^\/\/ VK_/ || (/^#define VK_([A-Z0-9]+_[a-z0-9_]+|VERSION_[0-9_]+) 1$/ && lines != 1) {
+     if (!cut) printf "%s", part
+     part = ""; cut = 0; lines = 0
+   }
+   { part = part $0 "\n"; lines++ } $0 ~ newer { cut = 1 }
    END { printf "%s", part }' "$core" |
   sed -E "/^    VK_STRUCTURE_TYPE_.*($numbers).* = /d" >"$dir/vulkan/vulkan_core.h"
 for name in $(sed -n 's/^#ifndef \(VK_[A-Za-z0-9_]*\).*/\1/p' "$SOURCE/backends/vulkan/vk_newer.h") \
