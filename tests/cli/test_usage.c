@@ -120,7 +120,8 @@ static void open_dimensions(cli *c) {
   cli_expect(c, "dump x.mlir --device cpu:0 --after to_schedule", 0, "\"tessera.schedule.program\"");
   cli_expect(c, "dump x.mlir --device cpu:0 --after simplify", 0, "\"tessera.graph.func\"");
   cli_expect(c, "dump x.mlir --device cpu:0 --explain", 0, "\npass to_tile: ");
-  cli_expect(c, "dump any.mlir --device cpu:0 --shape A=4x3 --shape B=3x5 --explain --precision tf32", 0, "precision: tf32 fired");
+  cli_expect(c, "dump any.mlir --device cpu:0 --shape A=4x3 --shape B=3x5 --explain --precision tf32", 0,
+             "precision: tf32 fired");
   cli_expect(c, "dump any.mlir --level graph --shape A=4x3 --shape B=3x5 --precision aggressive", 0, "xf8");
   cli_expect(c, "dump --help", 0, "\n  transpose_operand ");
   cli_expect(c, "dump any.mlir --level graph --shape A=4x3 --shape B=3x5", 0, "-> tensor<4x5xf32>");

@@ -213,13 +213,14 @@ int main(void) {
                                         TSR_POLICY_KAHAN_SUM};
   bool single = getenv("TSR_TEST_ONE") != NULL; /* the seed of a FAIL line, with its family */
   /* Composite ops and what was added after them come behind the others, as many as of each of these, so that the others
-   * keep their seeds. */
+   * keep their seeds; and packed integers behind these. */
   int first = 0;
   while (strcmp(random_graph_family_name(first), "composed")) first++;
-  const int added = random_graph_families() - first;
+  const int last = random_graph_families() - 1, added = last - first;
+  const long more = cases / first, others = cases + more * added;
   if (random_graph_families() > MAX_FAMILIES) return 1;
-  for (long i = 0; i < cases + cases / first * added; i++) {
-    int family = i < cases ? (int)(i % first) : first + (int)((i - cases) % added);
+  for (long i = 0; i < others + more; i++) {
+    int family = i < cases ? (int)(i % first) : i < others ? first + (int)((i - cases) % added) : last;
     if (*only && strcmp(only, random_graph_family_name(family))) continue;
     /* A kernel that drivers compile for a second and more, and graphs of many kernels: there a few, and more of them by
      * tests of their own. */

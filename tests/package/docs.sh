@@ -145,7 +145,7 @@ while read -r point; do grep -qF "| $point |" docs/checklist.md ||
 [ "$(grep -c '^| .* | .* | .* |$' docs/checklist.md)" -ge 13 ] || bad "docs/checklist.md has too few rows"
 while read -r policy help; do grep -qF "| \`$policy\` | $help |" docs/precision.md ||
   bad "docs/precision.md doesn't have the row of $policy: $help"; done < <(tessera --help |
-  sed '1,/^numerics policies/d')
+  sed '1,/^numerics policies/d; /^$/,$d')
 
 [ $wrong = 0 ] || { echo "$wrong wrong"; exit 1; }
 echo "$n_links links, $n_files files, $n_c C blocks, $n_commands commands: all good"

@@ -97,7 +97,7 @@ static void logic(build *b) {
 
 static void casts(build *b) {
   static const tsr_dtype types[] = {TSR_F32, TSR_F16, TSR_BF16, TSR_F64, TSR_I32,
-                                    TSR_I8,  TSR_U8,  TSR_I16,  TSR_I64, TSR_U16, TSR_U32, TSR_U64, TSR_I4, TSR_U4};
+                                    TSR_I8,  TSR_U8,  TSR_I16,  TSR_I64, TSR_U16, TSR_U32, TSR_U64};
   enum { N = sizeof types / sizeof *types };
   tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 8000);
   tsr_value x = input(b, types[rng_range(b->r, 0, N - 1)], s);
@@ -106,6 +106,21 @@ static void casts(build *b) {
     tsr_attr a = TSR_STRING("dtype", tsr_dtype_name(types[rng_range(b->r, 0, N - 1)]));
     x = op(b, "cast", 1, &x, 1, &a);
   }
+  output(b, x);
+}
+
+/* Two elements a byte, beside other types; rows of odd and even length. */
+static void packed(build *b) {
+  static const tsr_dtype others[] = {TSR_F32, TSR_F16, TSR_BF16, TSR_I8, TSR_U8, TSR_I16, TSR_I32};
+  static const char *const names[] = {"add", "sub", "mul", "min", "max", "div", "rem", "and", "or", "xor"};
+  const tsr_dtype t = rng_range(b->r, 0, 1) ? TSR_I4 : TSR_U4;
+  tsr_shape s = random_shape(b->r, (int)rng_range(b->r, 1, 3), 8000);
+  tsr_value x = op2(b, names[rng_range(b->r, 0, 9)], input(b, t, s), input(b, t, narrower(b->r, s)));
+  tsr_attr wide = TSR_STRING("dtype", tsr_dtype_name(others[rng_range(b->r, 0, 6)]));
+  tsr_attr back = TSR_STRING("dtype", tsr_dtype_name(rng_range(b->r, 0, 1) ? TSR_I4 : TSR_U4));
+  if (rng_range(b->r, 0, 1)) output(b, x);
+  x = op(b, "cast", 1, &x, 1, &wide);
+  if (rng_range(b->r, 0, 1)) x = op(b, "cast", 1, &x, 1, &back);
   output(b, x);
 }
 
@@ -422,7 +437,7 @@ static const struct { const char *name; void (*make)(build *b); } families[] = {
     {"complex_numbers", complex_numbers}, {"flash_attention", random_attention},
     {"training", random_training}, {"linalg", random_linalg}, {"ordered", random_ordered},
     {"spectral", random_spectral}, {"recurrent", random_recurrent}, {"convolution", random_convolution},
-    {"control", random_control}};
+    {"control", random_control}, {"packed", packed}};
 
 int random_graph_families(void) { return (int)(sizeof families / sizeof *families); }
 const char *random_graph_family_name(int f) { return families[f].name; }

@@ -118,20 +118,6 @@ static void indices_reach_a_part(void **state) {
   }
 }
 
-/* What has no length stays 0. */
-static void a_norm_of_zeros_divides_nothing(void **state) {
-  for (int p = 1; p <= 2; p++) {
-    message g = graph_with_x(), n = node_of("Sub", NAMES("x", "x"), NAMES("zero"));
-    inside(&g, 1, &n);
-    n = node_of("LpNormalization", NAMES("zero"), NAMES("y"));
-    add_int(&n, "p", p);
-    inside(&g, 1, &n);
-    add_value(&g, 12, "y");
-    message m = model(&g);
-    gives(&m, (const float[6]){0}, 6);
-  }
-}
-
 /* A branch adds x to itself, the other multiplies. */
 static message branch(const char *op, const char *out) {
   message g = {.n = 0}, n = node_of(op, NAMES("x", "x"), NAMES(out));
@@ -457,7 +443,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(chains_of_shapes_become_constants),
       cmocka_unit_test(indices_reach_a_part),
-      cmocka_unit_test(a_norm_of_zeros_divides_nothing),
       cmocka_unit_test(conditions_choose_a_branch),
       cmocka_unit_test(loops_are_written_out),
       cmocka_unit_test(functions_are_put_in_place),

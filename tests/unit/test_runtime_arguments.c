@@ -84,6 +84,7 @@ static void contexts_and_devices(void **state) {
   BAD_OUT(d, tsr_device_import(NULL, "cpu", &d, &d));
   BAD(tsr_device_import(ctx, "cpu", &d, NULL));
   try("tsr_device_close("), tsr_device_close(NULL), d = NULL, tsr_device_close(&d);
+  try("tsr_device_memory("), tsr_device_memory(NULL, NULL, NULL);
   HOLDS(tsr_device_get_info(NULL), == NULL);
 }
 

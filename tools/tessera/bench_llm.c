@@ -13,6 +13,7 @@
 #include "core/base/sample.h"
 #include "core/import/weights.h"
 #include "core/llm/model.h"
+#include "tools/tessera/bench_memory.h"
 #include "tools/tessera/bench_table.h"
 
 enum { MOST_ROUNDS = 1000, CHECKED = 16 };
@@ -42,6 +43,7 @@ typedef struct llm_bench {
   int32_t *tokens;          /* as many as the longer row has */
   float *logits;            /* of the check */
   double error, copy;       /* copy: the device's peak; 0: unknown */
+  double peak;              /* bytes of memory until the first result; negative: not known */
   bool headed;
   llama_job *llama;         /* NULL: there is no peer */
   char why[256];            /* why that is so; "" */
@@ -166,6 +168,7 @@ static void draw_tokens(llm_bench *b) {
 static tsr_status measure(llm_bench *b) {
   const bool prompt = b->o->prompt_tokens > 0;
   const int64_t from = clock_ns();
+  const double memory = bench_memory_begin();
   const float *logits;
   TSR_TRY(llm_model_open(b->o->ctx, b->dev, b->file, &b->m));
   b->tokens = malloc(sizeof *b->tokens * (size_t)most_tokens(b));
@@ -174,6 +177,7 @@ static tsr_status measure(llm_bench *b) {
   draw_tokens(b);
   TSR_TRY(prompt ? at_once(b, b->o->prompt_tokens, &logits) : one_by_one(b, 1, &logits));
   b->rows[!prompt].first_us = clock_us_since(from);
+  b->peak = bench_memory_peak(memory);
   TSR_TRY(check_ways(b));
   tsr_status st = b->o->against ? llama_create(b->file, b->o->env->threads, !is_host(b), &b->llama) : NULL;
   if (st) drop_peer(b, st);
@@ -224,6 +228,7 @@ static void print_json(const llm_bench *b, const llm_row *r, const bench_cells *
   bench_json_number("min_us", r->us[0], true);
   bench_json_number("first_result_us", r->first_us, r->first_us > 0);
   printf(", \"runs\": %d, \"tokens\": %lld", r->n, (long long)r->tokens);
+  bench_json_number("peak_bytes", b->peak, b->peak >= 0);
   bench_json_number("tokens_per_s", (double)r->tokens / c->median_us * 1e6, true);
   bench_json_number("gflops", c->gflops, c->gflops >= 0);
   bench_json_number("gbytes_per_s", c->gbytes_per_s, c->gbytes_per_s >= 0);

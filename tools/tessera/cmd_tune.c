@@ -11,7 +11,8 @@
 #include "tools/tessera/op_graph.h"
 
 typedef struct tune_args {
-  const char *shape, *dtype, *device, *strategy, *policy, *precision, *cache, *record, *tile, *candidate, *knobs, *profile;
+  const char *shape, *dtype, *device, *strategy, *policy, *precision, *cache;
+  const char *record, *tile, *candidate, *knobs, *profile;
   long samples, seed;
   bool json, space, explain, again;
 } tune_args;

@@ -152,8 +152,7 @@ static void op_lp_norm(cv *c) {
   if (p != 1 && p != 2) return cv_out(c, 0, cv_refuse(c, "p is 1 or 2"));
   if (p == 2) size = cv_op2(c, G_MUL, x, x);
   size = cv_reduce(c, G_REDUCE_SUM, size, &axis, 1, true);
-  ir_value *by = cv_where(c, cv_compare(c, "eq", size, cv_like(c, size, 0)), cv_like(c, size, 1), size); /* 0 stays 0 */
-  cv_out(c, 0, cv_op2(c, G_DIV, x, p == 2 ? cv_op1(c, G_SQRT, by) : by));
+  cv_out(c, 0, cv_op2(c, G_DIV, x, p == 2 ? cv_op1(c, G_SQRT, size) : size));
 }
 
 static void op_mean_variance(cv *c) {
