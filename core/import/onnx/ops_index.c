@@ -16,16 +16,15 @@ static ir_value *reached(cv *c, ir_value *x, const ir_value *indices, int axis) 
   return x;
 }
 
-/* x with its part of index 0 on, along each axis, replaced. */
+/* x with its part of index 0 on, along each axis, replaced: what is behind it along an axis is put behind it. */
 static ir_value *put_back(cv *c, ir_value *x, ir_value *part) {
-  int64_t starts[TSR_MAX_RANK] = {0}, sizes[TSR_MAX_RANK], strides[TSR_MAX_RANK];
-  for (int i = 0; part && i < cv_rank(x); i++) sizes[i] = cv_dim(part, i), strides[i] = 1;
   for (int i = 0; part && i < cv_rank(x); i++) {
-    const int64_t have = sizes[i];
-    if (have == cv_dim(x, i)) continue;
-    starts[i] = have, sizes[i] = cv_dim(x, i) - have;
-    part = cv_concat(c, 2, (ir_value *[]){part, cv_slice(c, x, starts, sizes, strides)}, i);
-    starts[i] = 0, sizes[i] = cv_dim(x, i);
+    const int64_t have = cv_dim(part, i), all = cv_dim(x, i);
+    if (have == all) continue;
+    ir_value *rest = cv_part(c, x, i, have, all - have);
+    for (int j = i + 1; j < cv_rank(x); j++)
+      if (cv_dim(part, j) < cv_dim(x, j)) rest = cv_part(c, rest, j, 0, cv_dim(part, j));
+    part = cv_concat(c, 2, (ir_value *[]){part, rest}, i);
   }
   return part;
 }
