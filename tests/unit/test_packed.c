@@ -196,8 +196,8 @@ static void programs_keep_the_types_of_their_ends(void **state) {
     }
 }
 
-/* Constants that are spread, that stay bytes, and that are one element for all. */
-static void constants_are_read_of_their_bytes(void **state) {
+/* Constants of any length, and that are one element for all. */
+static void constants_have_a_byte_an_element(void **state) {
   enum { N = 6001 };
   static const int sizes[] = {1, 2, 33, N};
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
@@ -320,7 +320,7 @@ int main(void) {
       cmocka_unit_test(bad_text_gets_one_clear_line),
       cmocka_unit_test(kernels_take_bytes_alone),
       cmocka_unit_test(programs_keep_the_types_of_their_ends),
-      cmocka_unit_test(constants_are_read_of_their_bytes),
+      cmocka_unit_test(constants_have_a_byte_an_element),
       cmocka_unit_test(elementwise_ops_are_one_kernel_with_reading_and_packing),
       cmocka_unit_test(reads_are_moved_and_refused_by_name),
       cmocka_unit_test(meshes_refuse_them_by_name),

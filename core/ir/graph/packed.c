@@ -10,9 +10,6 @@
 
 /* ---- elements of bytes ------------------------------------------------------------------------------------------- */
 
-/* Constants of more elements stay bytes until they are read. */
-enum { MOST_SPREAD = 4096 };
-
 /* The number that four bits, 0 to 15, stand for. */
 static ir_value *signed_of(ir_builder *b, ir_value *low) {
   return low ? SUB(OP2(XOR, low, NUMBER(low, 8)), NUMBER(low, 8)) : NULL;
@@ -126,20 +123,13 @@ static ir_value *constant(ir_builder *b, ir_op *op) {
   const int64_t n = ir_type_count(t);
   if (a->u.dense.splat || n == 1)
     return graph_fill(b, ir_type_tensor(b->m, byte, t->rank, t->dims), graph_constant_at(op, 0));
-  const bool spreads = n <= MOST_SPREAD;
-  const ir_type *of = spreads ? ir_type_tensor(b->m, byte, t->rank, t->dims)
-                              : ir_type_tensor(b->m, TSR_U8, 1, (int64_t[]){(n + 1) / 2});
+  /* A byte each, once and for all: to take pairs apart in each run would cost more than what it saves. */
+  const ir_type *of = ir_type_tensor(b->m, byte, t->rank, t->dims);
   ir_op *c = of ? ir_op_new(b, op->def, 0, NULL, 1, &of, 0) : NULL;
-  ir_attr *value = arena_dup(&b->m->arena, a, sizeof *a); /* the same bytes, in a file or not */
-  if (value) value->u.dense.type = of;
-  if (spreads && value) {
-    char *x = arena_alloc(&b->m->arena, (size_t)n + 1);
-    for (int64_t i = 0; x && i < n; i++) dtype_store(byte, x, (size_t)i, graph_constant_at(op, i));
-    value = x ? ir_attr_dense(b->m, of, x, (size_t)n, false) : NULL;
-  }
-  if (!c || !value || !ir_set_attr(c, "value", value)) b->failed = true;
-  if (b->failed) return NULL;
-  return spreads ? c->results[0] : unpacked(b, c->results[0], t);
+  char *x = arena_alloc(&b->m->arena, (size_t)n + 1);
+  for (int64_t i = 0; x && i < n; i++) dtype_store(byte, x, (size_t)i, graph_constant_at(op, i));
+  if (!c || !x || !ir_set_attr(c, "value", ir_attr_dense(b->m, of, x, (size_t)n, false))) b->failed = true;
+  return b->failed ? NULL : c->results[0];
 }
 
 static ir_value *padded(ir_builder *b, ir_op *op, ir_value *const *x) {
