@@ -18,7 +18,8 @@ struct coll_engine {
   coll_oob oob;
   ucc_handle lib, context, team;
   int32_t rank, n_ranks;
-  bool stopped;
+  bool stopped;         /* then request and copy stay: another rank may still reach for them */
+  coll_engine *next;    /* of those that were given up */
   ucc_request *request; /* of the call under way */
   void *copy;           /* of its input, where input and result overlap */
   size_t copy_bytes;
@@ -169,7 +170,7 @@ static tsr_status post(coll_engine *e, const coll_call *asked_for, void *stream)
 }
 
 static bool go_on(coll_engine *e) {
-  if (!e->request || e->request->status != UCC_INPROGRESS) return true;
+  if (e->stopped || !e->request || e->request->status != UCC_INPROGRESS) return true;
   e->api->context_progress(e->context);
   return e->request->status != UCC_INPROGRESS;
 }
@@ -178,14 +179,13 @@ static tsr_status wait_for(coll_engine *e, void *stream, int64_t deadline_ms) {
   const int64_t end = until(deadline_ms);
   while (!go_on(e)) {
     if (clock_ns() > end) {
-      e->stopped = true; /* the request, and the copy, stay: another rank may still reach for them */
-      e->request = NULL, e->copy = NULL;
+      e->stopped = true;
       return st_make(&e->al, TSR_TIMEOUT, here(), "rank %d: %s: it isn't done within %lld ms", e->rank, e->last,
                      (long long)(deadline_ms ? deadline_ms : 30000));
     }
     sched_yield();
   }
-  if (!e->request) return NULL;
+  if (e->stopped || !e->request) return NULL;
   int rc = e->request->status;
   e->api->coll_finalize(e->request);
   e->request = NULL;
@@ -195,12 +195,21 @@ static tsr_status wait_for(coll_engine *e, void *stream, int64_t deadline_ms) {
   return error(e, e->last, rc);
 }
 
+/* What is under way in it may still call back: it stays for as long as the process does. */
+static void give_up(coll_engine *e) {
+  static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+  static coll_engine *all;
+  pthread_mutex_lock(&one);
+  e->next = all, all = e;
+  pthread_mutex_unlock(&one);
+}
+
 static void close_engine(coll_engine **pe) {
   coll_engine *e = *pe;
   const ucc_api *u = e->api;
   tsr_allocator al = e->al;
   *pe = NULL;
-  if (e->stopped) return; /* what is under way in it may still call back */
+  if (e->stopped) return give_up(e);
   if (e->team)
     while (u->team_destroy(e->team) == UCC_INPROGRESS) u->context_progress(e->context);
   if (e->context) u->context_destroy(e->context);
