@@ -151,7 +151,7 @@ static tsr_status allocate(be_device *d, be_buffer *b, size_t size, be_memory ki
   if (!follow) return too_large(d, b->bytes);
   VkMemoryPropertyFlags f = d->memory.memoryTypes[type].propertyFlags;
   bool mappable = (f & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) && (f & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT);
-  if (kind == BE_DEVICE_LOCAL && vk_hides_mapping()) mappable = false;
+  if (kind == BE_DEVICE_LOCAL && vk_hides("mapping")) mappable = false;
   if (mappable) VK_TRY(d, d->fn.vkMapMemory(d->vk, b->memory, 0, VK_WHOLE_SIZE, 0, &b->host));
   return NULL;
 }

@@ -40,7 +40,7 @@ void vk_cores_reported(const vk_all_properties *q, tsr_caps *c) {
   uint32_t n = reported(q);
   c->n_cores = 0, c->cores_from = CORES_UNKNOWN;
   if (n > 0 && n <= MOST_CORES) c->n_cores = (int)n, c->cores_from = CORES_DRIVER;
-  else if (q->base.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU && !vk_hides_cores())
+  else if (q->base.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU && !vk_hides("cores"))
     c->n_cores = host_processors(), c->cores_from = c->n_cores ? CORES_HOST : CORES_UNKNOWN;
 }
 

@@ -49,7 +49,7 @@ static bool find_family(const be_device *d, uint32_t *out, uint32_t *bits) {
 static bool find_transfers(const be_device *d, uint32_t *out) {
   VkQueueFamilyProperties q[32];
   uint32_t n = 32;
-  if (!d->features.timeline || vk_hides_transfers()) return false;
+  if (!d->features.timeline || vk_hides("transfers")) return false;
   d->instance->fn.vkGetPhysicalDeviceQueueFamilyProperties(d->physical, &n, q);
   for (uint32_t i = 0; i < n; i++) {
     VkQueueFlags f = q[i].queueFlags;

@@ -28,13 +28,11 @@ static VkBool32 *feature(const row *r, vk_all_features *f) { return (VkBool32 *)
 
 bool vk_hides_extension(const char *name) {
   for (size_t i = 0; i < N_ROWS; i++)
-    if (rows[i].kind == EXTENSION && !strcmp(rows[i].extension, name)) return knob_has("TSR_VK_HIDE", rows[i].word);
+    if (rows[i].kind == EXTENSION && !strcmp(rows[i].extension, name)) return vk_hides(rows[i].word);
   return false;
 }
 
-bool vk_hides_cores(void) { return knob_has("TSR_VK_HIDE", "cores"); }
-bool vk_hides_transfers(void) { return knob_has("TSR_VK_HIDE", "transfers"); }
-bool vk_hides_mapping(void) { return knob_has("TSR_VK_HIDE", "mapping"); }
+bool vk_hides(const char *word) { return knob_has("TSR_VK_HIDE", word); }
 
 void vk_hide_features(vk_all_features *f) {
   for (size_t i = 0; i < N_ROWS; i++)

@@ -48,9 +48,8 @@ void vk_find_matrices(const be_instance *in, VkPhysicalDevice p, const vk_featur
 bool vk_hides_extension(const char *name);
 /* "word=N" in the list: N; else UINT64_MAX. */
 uint64_t vk_hide_limit(const char *word);
-bool vk_hides_cores(void); /* of a driver that runs on the CPU */
-bool vk_hides_transfers(void); /* a family of queues for transfers alone */
-bool vk_hides_mapping(void); /* of the device's own memory */
+/* Words that are no row of vk_hide.h's: cores, transfers, mapping. */
+bool vk_hides(const char *word);
 void vk_hide_features(vk_all_features *f);
 void vk_hide_properties(vk_all_properties *q);
 /* "fences for timeline semaphores; ...; TSR_VK_HIDE=...", "" when nothing is lacking. */

@@ -299,6 +299,18 @@ static int no_transport(const char *name) {
   return cli_usage("bench", "no transport \"%s\"; there are %s", name, names);
 }
 
+static int take_ranks(coll_bench *b, int32_t ranks, int32_t first, int32_t end, bool asked_ranks) {
+  if (asked_ranks && ranks != b->ranks)
+    return cli_usage("bench", "--ranks %d, but there are %d processes", b->ranks, ranks);
+  b->ranks = ranks, b->first = first, b->end = end;
+  return EXIT_OK;
+}
+
+static int take_engine(coll_bench *b, bool asked_ranks) {
+  b->team = b->engine.parent->team, b->link = b->engine.parent->link;
+  return take_ranks(b, b->engine.ranks, b->engine.first, b->engine.end, asked_ranks);
+}
+
 static int join_engine(coll_bench *b, bool asked_ranks) {
   tsr_status st = b->transport->engine->load(NULL);
   if (st) return cli_fail(st);
@@ -310,13 +322,10 @@ static int join_engine(coll_bench *b, bool asked_ranks) {
   if (b->asked || b->every) return cli_usage("bench", "%s chooses its algorithms itself", b->transport->name);
   st = bench_engine_open(b->transport, b->ranks, &b->engine);
   if (st) return cli_fail(st);
-  if (asked_ranks && b->engine.ranks != b->ranks)
-    return cli_usage("bench", "--ranks %d, but there are %d processes", b->ranks, b->engine.ranks);
-  b->ranks = b->engine.ranks, b->first = b->engine.first, b->end = b->engine.end, b->threads = 1;
-  b->team = b->engine.parent->team, b->link = b->engine.parent->link;
+  b->threads = 1;
   b->like.any_order = true; /* an order of its own is the only one that it has */
   b->path = "its own";
-  return EXIT_OK;
+  return take_engine(b, asked_ranks);
 }
 
 static int join_wire(coll_bench *b, bool asked_ranks) {
@@ -325,11 +334,9 @@ static int join_wire(coll_bench *b, bool asked_ranks) {
   if (b->like.wire == TSR_I8 && (b->asked || b->every)) return cli_usage("bench", "--wire i8 has exchanges of its own");
   tsr_status st = bench_wire_open(b->transport, b->ranks, &b->engine);
   if (st) return cli_fail(st);
-  if (asked_ranks && b->engine.ranks != b->ranks)
-    return cli_usage("bench", "--ranks %d, but there are %d processes", b->ranks, b->engine.ranks);
-  b->ranks = b->engine.ranks, b->first = b->engine.first, b->end = b->engine.end;
+  const int rc = take_engine(b, asked_ranks);
+  if (rc) return rc;
   b->threads = b->end - b->first;
-  b->team = b->engine.parent->team, b->link = b->engine.parent->link;
   if (b->link) b->path = tsr_team_path(b->engine.parent, b->ranks - 1 - (b->first == b->ranks - 1));
   return EXIT_OK;
 }
@@ -344,9 +351,9 @@ static int join_team(coll_bench *b, bool asked_ranks) {
   tsr_status st = b->transport->open(&(coll_open){.handle = NULL}, &link);
   if (!st) st = coll_team_create_linked(NULL, link, NULL, &b->team);
   if (st) return cli_fail(st);
-  if (asked_ranks && link->n_ranks != b->ranks)
-    return cli_usage("bench", "--ranks %d, but there are %d processes", b->ranks, link->n_ranks);
-  b->link = link, b->first = link->rank, b->end = link->rank + 1, b->ranks = link->n_ranks, b->threads = 1;
+  const int rc = take_ranks(b, link->n_ranks, link->rank, link->rank + 1, asked_ranks);
+  if (rc) return rc;
+  b->link = link, b->threads = 1;
   b->path = link->ops->path(link, link->n_ranks - 1 - (link->rank == link->n_ranks - 1));
   return EXIT_OK;
 }

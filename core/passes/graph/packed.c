@@ -10,20 +10,12 @@
 
 static bool is_packed(const ir_value *v) { return dtype_packed(v->type->dtype) != TSR_DTYPE_NONE; }
 
-static bool takes_part(const ir_op *op) {
-  for (int i = 0; i < op->n_operands; i++)
-    if (is_packed(op->operands[i])) return true;
-  for (int i = 0; i < op->n_results; i++)
-    if (is_packed(op->results[i])) return true;
-  return false;
-}
-
 static bool has_packed(const ir_op *func) {
   const ir_block *r = func->regions[0];
   for (int i = 0; i < r->n_args; i++)
     if (is_packed(r->args[i])) return true;
   for (const ir_op *o = r->first; o; o = o->next)
-    if (takes_part(o)) return true;
+    if (graph_has_value(o, is_packed)) return true;
   return false;
 }
 
@@ -92,7 +84,7 @@ static tsr_status take_elements(ir_op *at, ir_value *const *v, int n) {
 }
 
 static tsr_status convert(ir_op *op, ir_op *next, wants *w) {
-  if (!takes_part(op)) return NULL;
+  if (!graph_has_value(op, is_packed)) return NULL;
   const bool ends = !next, keeps = calls(op) || graph_is(op, G_AS_PACKED) || graph_is(op, G_AS_BYTES);
   if (!ends && !keeps) return replace(op);
   TSR_TRY(want_packed(op, w));

@@ -9,6 +9,14 @@ void graph_replace(ir_op *op, ir_value *v) {
   ir_op_remove(op);
 }
 
+bool graph_has_value(const ir_op *op, bool (*is)(const ir_value *v)) {
+  for (int i = 0; i < op->n_operands; i++)
+    if (is(op->operands[i])) return true;
+  for (int i = 0; i < op->n_results; i++)
+    if (is(op->results[i])) return true;
+  return false;
+}
+
 tsr_status graph_stand_in(ir_op *op, bool (*is)(const ir_value *v), graph_pairs_fn build) {
   ir_builder b = ir_before(op);
   b.loc = op->loc;

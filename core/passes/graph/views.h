@@ -12,6 +12,8 @@ bool graph_view_is_free(const ir_value *v);
 /* Replaces op's only result by v and removes op. For a pass that walks the function in order and settles each op it
  * comes to (ir_settle): ops behind op read v from then on. */
 void graph_replace(ir_op *op, ir_value *v);
+/* Is one of op's operands or results such a value? */
+bool graph_has_value(const ir_op *op, bool (*is)(const ir_value *v));
 /* For a pass that gives values of some types (`is`) others that stand for them, in their data fields: op is built anew
  * by `build`, of what stands for its operands; what stands for its result is kept, or replaces it. */
 tsr_status graph_stand_in(ir_op *op, bool (*is)(const ir_value *v), graph_pairs_fn build);

@@ -7,17 +7,9 @@
 
 static bool has_word(const ir_value *v) { return dtype_word(v->type->dtype) != TSR_DTYPE_NONE; }
 
-static bool takes_part(const ir_op *op) {
-  for (int i = 0; i < op->n_operands; i++)
-    if (has_word(op->operands[i])) return true;
-  for (int i = 0; i < op->n_results; i++)
-    if (has_word(op->results[i])) return true;
-  return false;
-}
-
 static bool has_words(const ir_op *func) {
   for (const ir_op *o = func->regions[0]->first; o; o = o->next)
-    if (takes_part(o)) return true;
+    if (graph_has_value(o, has_word)) return true;
   return false;
 }
 
@@ -61,7 +53,7 @@ static tsr_status function_to_words(ir_op *func) {
   for (ir_op *op = r->first, *next; op; op = next) {
     next = op->next;
     ir_settle(op);
-    if (is_taken(op) || !takes_part(op)) continue;
+    if (is_taken(op) || !graph_has_value(op, has_word)) continue;
     const bool calls = graph_is_kind(op, GRAPH_CONTROL) || graph_is_kind(op, GRAPH_CUSTOM);
     if (!calls && op != r->last) {
       TSR_TRY(replace(op));
