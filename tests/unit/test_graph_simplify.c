@@ -72,6 +72,7 @@ static const rule_case cases[] = {
     {"norm_affine", X ", %g: tensor<6xf32>, %b: tensor<1x6xf32>", OPA("1", "layernorm", "%x", "eps = 0.5") OP("2", "mul", "%1, %g") OP("0", "add", "%2, %b"), T, "reshape layernorm"},
     {"norm_affine", X ", %g: tensor<6xf32>", OP("1", "rmsnorm", "%x") OP("0", "mul", "%g, %1"), T, "rmsnorm"},
     {"recognize_attention", "%q: tensor<1x2x5x4xf32>, %k: tensor<1x2x6x4xf32>, %v: tensor<1x2x6x3xf32>, %m: tensor<6xf32>", NUM("c", "0.5") OPA("1", "matmul", "%q, %k", "transpose_b = true") OP("2", "mul", "%c, %1") OP("3", "add", "%2, %m") OP("4", "softmax", "%3") OP("0", "matmul", "%4, %v"), "tensor<1x2x5x3xf32>", "flash_attention"},
+    {"dequantized_product", "%x: tensor<4x6xui8>, %y: tensor<6x5xi8>, %s: tensor<f32>", OPA("1", "cast", "%x", "dtype = \"f32\"") OP("2", "mul", "%1, %s") OPA("3", "cast", "%y", "dtype = \"f32\"") OP("4", "mul", "%s, %3") OP("0", "matmul", "%2, %4"), "tensor<4x5xf32>", "matmul cast mul mul"},
     {"fuse_dequantize", "%x: tensor<4x32xf32>, %w: tensor<6x18xui8>", OPA("1", "dequantize", "%w", "format = \"q4_0\"") OPA("0", "matmul", "%x, %1", "transpose_b = true"), "tensor<4x6xf32>", "block_matmul"},
     {"flush_denormals", X, WEIGHTS OP("0", "matmul", "%x, %w"), "tensor<4x2xf32>", "constant matmul"},
     {"flush_denormals", X, WEIGHTS OPA("1", "reshape", "%w", "shape = [2, 6]") OPA("0", "matmul", "%x, %1", "transpose_b = true"), "tensor<4x2xf32>", "constant matmul"},

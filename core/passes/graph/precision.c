@@ -162,16 +162,6 @@ static ir_value *quantised(ir_builder *b, ir_value *x, int axis, scaling how, ir
   return y && ir_set_attr(y, "dtype", ir_attr_str(b->m, "bf16")) ? finished(b, y) : NULL;
 }
 
-/* The scale as a column of the product's rows, or a row of its columns. */
-static ir_value *along_result(ir_builder *b, ir_value *scale, bool transposed) {
-  int64_t dims[TSR_MAX_RANK];
-  if (!scale || !transposed || !scale->type->rank) return scale;
-  const int n = scale->type->rank;
-  memcpy(dims, scale->type->dims, sizeof dims);
-  dims[n - 2] = scale->type->dims[n - 1], dims[n - 1] = scale->type->dims[n - 2];
-  return graph_reshape(b, scale, n, dims);
-}
-
 static ir_value *fp8_product(ir_builder *b, ir_op *op, scaling how) {
   const bool ta = graph_is_transposed(op, 0), tb = graph_is_transposed(op, 1);
   ir_value *s[2], *x = op->operands[0], *y = op->operands[1];
@@ -182,7 +172,7 @@ static ir_value *fp8_product(ir_builder *b, ir_op *op, scaling how) {
   ir_value *z = finished(b, n);
   for (int i = 0; i < 2 && z; i++) {
     if (!s[i]) continue;
-    ir_value *v = along_result(b, s[i], i ? tb : ta);
+    ir_value *v = graph_along_result(b, s[i], i ? tb : ta);
     z = v ? graph_op2(b, G_MUL, z, v) : NULL;
   }
   return graph_cast(b, z, op->results[0]->type->dtype);

@@ -108,3 +108,13 @@ tsr_status graph_hoist_views(ir_op *func, const pass_options *opts) {
   ir_dce(func);
   return NULL;
 }
+
+ir_value *graph_along_result(ir_builder *b, ir_value *v, bool transposed) {
+  int64_t dims[TSR_MAX_RANK];
+  if (!v || !transposed || !v->type->rank) return v;
+  const int n = v->type->rank < 2 ? 2 : v->type->rank; /* a vector is of rows */
+  memcpy(dims, v->type->dims, sizeof dims);
+  dims[n - 2] = v->type->dims[v->type->rank - 1];
+  dims[n - 1] = v->type->rank < 2 ? 1 : v->type->dims[n - 2];
+  return graph_reshape(b, v, n, dims);
+}

@@ -17,6 +17,9 @@ bool graph_has_value(const ir_op *op, bool (*is)(const ir_value *v));
 /* For a pass that gives values of some types (`is`) others that stand for them, in their data fields: op is built anew
  * by `build`, of what stands for its operands; what stands for its result is kept, or replaces it. */
 tsr_status graph_stand_in(ir_op *op, bool (*is)(const ir_value *v), graph_pairs_fn build);
+/* v, which broadcasts against an operand of a product and is one number along what is summed, so that it broadcasts
+ * against the result; transposed: so the operand is. NULL: v is NULL, or out of memory. */
+ir_value *graph_along_result(ir_builder *b, ir_value *v, bool transposed);
 /* Some operand has an extent that isn't known. */
 bool graph_has_unknown(const ir_op *op);
 #endif
