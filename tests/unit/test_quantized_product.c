@@ -156,8 +156,10 @@ static void scales_along_the_sum_and_wide_zero_points_stay(void **unused) {
 static void rounding_stays_under_exact_policies(void **unused) {
   (void)unused;
   const char *full = gt_func("%a: tensor<3x6xi8>, %b: tensor<6x4xi8>, %s: tensor<f32>",
-                             "%wa = \"tessera.graph.cast\"(%a) {dtype = \"f32\"}\n%qa = \"tessera.graph.mul\"(%wa, %s)\n"
-                             "%wb = \"tessera.graph.cast\"(%b) {dtype = \"f32\"}\n%qb = \"tessera.graph.mul\"(%wb, %s)\n"
+                             "%wa = \"tessera.graph.cast\"(%a) {dtype = \"f32\"}\n"
+                             "%qa = \"tessera.graph.mul\"(%wa, %s)\n"
+                             "%wb = \"tessera.graph.cast\"(%b) {dtype = \"f32\"}\n"
+                             "%qb = \"tessera.graph.mul\"(%wb, %s)\n"
                              "%0 = \"tessera.graph.matmul\"(%qa, %qb)\n",
                              "%0", "tensor<3x4xf32>");
   ir_module *m = gt_parse(full);

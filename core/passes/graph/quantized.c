@@ -1,5 +1,5 @@
-/* core/passes/graph/quantized.c - the rewrite rule dequantized_product: a product in f32 of integers of 8 bits less their
- * zero points, each times a scale, as quantized models write it, is the product of the integers themselves, scaled.
+/* core/passes/graph/quantized.c - the rewrite rule dequantized_product: a product in f32 of integers of 8 bits less
+ * their zero points, each times a scale, as quantized models write it, is the integers' own product, scaled.
  * With a' = a - za and b' = b - zb, sums over k:
  *   sum a' b' = sum a b - za sum b - zb sum a + k za zb,
  * exact in i32, where the sums of f32 round. See graph/rules.h. */
@@ -172,7 +172,8 @@ static ir_value *refuse(rewrite *r, const char *why) {
 
 static const char *why_not(const ir_op *op, const quantized q[2]) {
   if (ir_type_count(op->results[0]->type) == IR_DYNAMIC) return "a dimension is unknown";
-  if (ir_get_attr(op, "tile_shape") || ir_get_attr(op, "accum_dtype")) return "it has a tile or a type of sums of its own";
+  if (ir_get_attr(op, "tile_shape") || ir_get_attr(op, "accum_dtype"))
+    return "it has a tile or a type of sums of its own";
   const graph_contract g = graph_contract_get(op);
   if (g.k > MOST_DEPTH) return "sums of so many integers may not fit into 32 bits";
   if (!is_small(q[0].zero) || !is_small(q[1].zero)) return "a zero point is beyond 8 bits";
