@@ -11,6 +11,7 @@ typedef struct builder {
   tsr_status st;
   int64_t tokens, cache;
   bool blocks;
+  const tsr_mesh *mesh; /* NULL: one device */
   tsr_value in[LLM_IN_CACHES], *caches; /* inputs; then what the caches become */
   llm_graph *out;
   tsr_value *inputs; /* by weight */
@@ -34,6 +35,15 @@ static tsr_value input(builder *b, const char *name, tsr_dtype type, tsr_shape s
   return v;
 }
 
+/* Its dimension `dim`, of n, is cut by the mesh, if that is even; else all ranks have it whole. */
+static tsr_value cut(builder *b, tsr_value v, const char *dim, int64_t n) {
+  static const char *const axis[] = {LLM_MESH_AXIS};
+  if (!b->mesh || b->st) return v;
+  const tsr_shardspec s = {.partition = &dim, .mesh_axes = axis, .n = n % tsr_mesh_ranks(b->mesh) == 0};
+  b->st = tsr_graph_shard(b->g, v, b->mesh, &s);
+  return v;
+}
+
 static tsr_value reshape(builder *b, tsr_value x, int rank, const int64_t *dims) {
   const tsr_attr a = TSR_INTS("shape", dims, rank);
   return op(b, "reshape", &x, 1, &a, 1);
@@ -53,6 +63,13 @@ static tsr_value number(builder *b, double x) {
 
 /* ---- weights ----------------------------------------------------------------------------------------------------- */
 
+const void *llm_weight_data(const weights *w, const llm_weight *x, size_t *bytes) {
+  uint64_t n = 0;
+  (void)weights_count(&x->tensor->shape, &n); /* it was checked when the file was read */
+  *bytes = x->blocks ? (size_t)x->tensor->bytes : (size_t)n * tsr_dtype_size(x->dtype);
+  return x->tensor->block && !x->blocks ? NULL : weights_data(w, x->tensor);
+}
+
 /* The input of a tensor, made the first time that it is asked for; 0: there is none. */
 static tsr_value weight(builder *b, llm_slot slot) {
   const weights_tensor *t = llm_tensor(b->p, slot, b->layer);
@@ -64,7 +81,8 @@ static tsr_value weight(builder *b, llm_slot slot) {
   tsr_shape shape = t->shape;
   if (blocks) shape.dims[1] = shape.dims[1] / t->block->elements * t->block->bytes;
   b->out->weights[i] = (llm_weight){t, blocks ? TSR_U8 : weights_read_type(t), blocks};
-  return b->inputs[i] = input(b, t->name, b->out->weights[i].dtype, shape);
+  b->inputs[i] = input(b, t->name, b->out->weights[i].dtype, shape);
+  return shape.rank == 2 ? cut(b, b->inputs[i], "0", shape.dims[0]) : b->inputs[i];
 }
 
 static bool is_blocks(const builder *b, llm_slot slot) {
@@ -134,7 +152,8 @@ static tsr_value rotate(builder *b, tsr_value x, int64_t heads) {
 static tsr_value update(builder *b, int which, tsr_value rows, int64_t dim) {
   rows = reshape(b, rows, 4, (int64_t[]){1, b->p->kv_heads, b->tokens, dim});
   tsr_value *cache = &b->caches[2 * b->layer + which];
-  return *cache = op(b, "cache_update", (tsr_value[]){*cache, rows, b->in[LLM_IN_START]}, 3, NULL, 0);
+  *cache = op(b, "cache_update", (tsr_value[]){*cache, rows, b->in[LLM_IN_START]}, 3, NULL, 0);
+  return cut(b, *cache, "1", b->p->kv_heads);
 }
 
 static void projections(builder *b, tsr_value x, tsr_value out[3]) {
@@ -240,6 +259,7 @@ static void inputs(builder *b) {
     snprintf(name, sizeof name, "%s.%d", i % 2 ? "values" : "keys", i / 2);
     b->caches[i] = input(b, name, TSR_F32,
                          (tsr_shape){4, {1, p->kv_heads, b->cache, i % 2 ? p->value_dim : p->head_dim}});
+    cut(b, b->caches[i], "1", p->kv_heads);
   }
 }
 
@@ -256,7 +276,7 @@ static tsr_status build(builder *b) {
 
 tsr_status llm_graph_build(tsr_context *ctx, const llm_params *p, arena *a, const llm_sizes *n, llm_graph *out) {
   const int most = (1 + p->n_layers) * LLM_N_SLOTS;
-  builder b = {.p = p, .tokens = n->tokens, .cache = n->cache, .blocks = n->blocks, .out = out};
+  builder b = {.p = p, .tokens = n->tokens, .cache = n->cache, .blocks = n->blocks, .mesh = n->mesh, .out = out};
   *out = (llm_graph){.weights = arena_array(a, llm_weight, most)};
   b.inputs = arena_array(a, tsr_value, most);
   b.caches = arena_array(a, tsr_value, 2 * p->n_layers);

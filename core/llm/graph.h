@@ -4,6 +4,7 @@
 #ifndef CORE_LLM_GRAPH_H
 #define CORE_LLM_GRAPH_H
 #include "core/llm/arch.h"
+#include "tessera/dist.h"
 
 /* Inputs in this order; LLM_IN_CACHES: keys and values of each layer in turns, [1, kv_heads, cache, head_dim]; behind
  * them the weights. Outputs: the logits, [1, vocab] f32, then the caches. */
@@ -24,6 +25,9 @@ typedef struct llm_weight {
   bool blocks;
 } llm_weight;
 
+/* Its elements in the mapped file if they are there as the input has them, else NULL; bytes: how many those are. */
+const void *llm_weight_data(const weights *w, const llm_weight *x, size_t *bytes);
+
 typedef struct llm_graph {
   tsr_graph *g;
   llm_weight *weights; /* of the inputs behind the caches, in the arena; the same for any number of tokens */
@@ -33,7 +37,11 @@ typedef struct llm_graph {
 typedef struct llm_sizes {
   int64_t tokens, cache;
   bool blocks; /* products read matrices in the block formats that they have, x rounded to 8 bits; else they are f32 */
+  /* Rows of matrices, and heads in the caches, are cut by its axis where they are a multiple of its size: no sum is
+   * split. NULL: one device. */
+  const tsr_mesh *mesh;
 } llm_sizes;
+#define LLM_MESH_AXIS "tp"
 
 /* The arena must outlive the result; out->g is the caller's. */
 TSR_MUST_USE tsr_status llm_graph_build(tsr_context *ctx, const llm_params *p, arena *a, const llm_sizes *n,

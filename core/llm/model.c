@@ -7,6 +7,7 @@
 
 #include "core/base/file.h"
 #include "core/base/int_math.h"
+#include "core/llm/ranks.h"
 #include "core/llm/store.h"
 
 enum { CACHE_STEP = 64, N_SIZES = 6 };
@@ -16,6 +17,7 @@ static const int64_t sizes[N_SIZES] = {1, 8, 32, 128, 256, 512}; /* tokens of a 
 struct llm_model {
   tsr_context *ctx;
   tsr_device *dev;
+  llm_ranks *ranks; /* of a mesh: programs, weights and caches are there and not here; NULL: one device */
   weights *w;
   tokenizer *t;
   arena a; /* of the parameters */
@@ -44,15 +46,22 @@ static tsr_status open_file(llm_model *m, const char *path) {
   return m->caches && m->logits ? NULL : st_oom();
 }
 
-tsr_status llm_model_open(tsr_context *ctx, tsr_device *dev, const char *path, llm_model **out) {
+static bool is_host(const llm_model *m) { return !strcmp(tsr_device_get_info(m->dev)->backend, "cpu"); }
+
+tsr_status llm_model_open_mesh(tsr_context *ctx, tsr_device *dev, tsr_mesh *mesh, const char *path, llm_model **out) {
   llm_model *m = *out = al_new(NULL, llm_model);
   if (!m) return st_oom();
   m->ctx = ctx;
   m->dev = dev;
   arena_init(&m->a, NULL);
   tsr_status st = open_file(m, path);
+  if (!st && mesh) st = llm_ranks_create(ctx, mesh, &m->p, m->w, is_host(m), &m->ranks);
   if (st) llm_model_close(out);
   return st;
+}
+
+tsr_status llm_model_open(tsr_context *ctx, tsr_device *dev, const char *path, llm_model **out) {
+  return llm_model_open_mesh(ctx, dev, NULL, path, out);
 }
 
 static void drop_text(llm_model *m) {
@@ -67,6 +76,7 @@ static void drop_text(llm_model *m) {
 void llm_model_close(llm_model **model) {
   if (!model || !*model) return;
   llm_model *m = *model;
+  llm_ranks_close(&m->ranks);
   drop_text(m);
   for (int i = 0; m->weights && i < m->n_weights; i++) tsr_buffer_destroy(&m->weights[i]);
   llm_store_destroy(&m->weight_store);
@@ -86,20 +96,10 @@ int32_t llm_model_vocab(const llm_model *m) { return (int32_t)m->p.vocab; }
 
 /* ---- weights ----------------------------------------------------------------------------------------------------- */
 
-static bool is_host(const llm_model *m) { return !strcmp(tsr_device_get_info(m->dev)->backend, "cpu"); }
-
-/* Its elements in the mapped file, if they are there as the device has them; how many bytes they are there. */
-static const void *mapped_weight(const llm_model *m, const llm_weight *x, size_t *bytes) {
-  uint64_t n = 0;
-  (void)weights_count(&x->tensor->shape, &n); /* it was checked when the file was read */
-  *bytes = x->blocks ? (size_t)x->tensor->bytes : (size_t)n * tsr_dtype_size(x->dtype);
-  return x->tensor->block && !x->blocks ? NULL : weights_data(m->w, x->tensor);
-}
-
 /* On the host: copied into the store, if there is one, else in the mapped file. */
 static tsr_status load_weight(llm_model *m, const llm_weight *x, tsr_buffer **out) {
   size_t bytes;
-  const void *mapped = mapped_weight(m, x, &bytes);
+  const void *mapped = llm_weight_data(m->w, x, &bytes);
   const bool host = is_host(m);
   if (mapped && m->weight_store.whole) {
     TSR_TRY(llm_store_take(m->dev, &m->weight_store, bytes, out));
@@ -125,7 +125,7 @@ static tsr_status make_weight_store(llm_model *m, const llm_graph *g) {
   size_t all = 0;
   for (int i = 0; i < g->n_weights; i++) {
     size_t bytes;
-    if (mapped_weight(m, &g->weights[i], &bytes)) all += llm_store_room(bytes);
+    if (llm_weight_data(m->w, &g->weights[i], &bytes)) all += llm_store_room(bytes);
   }
   if (!is_host(m) || all > (uint64_t)tsr_device_get_info(m->dev)->memory_bytes / SHARE) return NULL;
   return llm_store_create(m->dev, all, &m->weight_store);
@@ -193,7 +193,7 @@ tsr_status llm_model_begin(llm_model *m, int64_t most) {
   if (cache <= m->cache) return NULL;
   drop_text(m);
   m->cache = cache;
-  tsr_status st = make_buffers(m);
+  tsr_status st = m->ranks ? llm_ranks_begin(m->ranks, cache) : make_buffers(m);
   if (st) drop_text(m);
   return st;
 }
@@ -201,6 +201,7 @@ tsr_status llm_model_begin(llm_model *m, int64_t most) {
 static tsr_status compile(llm_model *m, int size) {
   const llm_sizes n = {.tokens = sizes[size], .cache = m->cache, .blocks = is_host(m)};
   llm_graph g;
+  if (m->ranks) return llm_ranks_compile(m->ranks, size, sizes[size]);
   if (m->programs[size]) return NULL;
   arena scratch;
   arena_init(&scratch, NULL);
@@ -212,9 +213,14 @@ static tsr_status compile(llm_model *m, int size) {
   return st;
 }
 
+/* An input of the program of that size. */
+static tsr_status put(llm_model *m, int size, llm_input to, const void *data, size_t bytes) {
+  return m->ranks ? llm_ranks_put(m->ranks, size, to, data) : tsr_buffer_write(m->in[to], 0, data, bytes);
+}
+
 /* Cosines and sines of places from `start` on. */
-static tsr_status write_turns(llm_model *m, int64_t start, int64_t n, double base, llm_input to) {
-  const int64_t half = m->p.rope_dim / 2;
+static tsr_status write_turns(llm_model *m, int size, int64_t start, double base, llm_input to) {
+  const int64_t half = m->p.rope_dim / 2, n = sizes[size];
   float *v = al_alloc(NULL, (size_t)(2 * n * half) * sizeof *v, 64);
   if (!v) return st_oom();
   float *cosines = v, *sines = v + n * half;
@@ -226,8 +232,8 @@ static tsr_status write_turns(llm_model *m, int64_t start, int64_t n, double bas
       sines[k * half + i] = (float)(sin((double)(start + k) * step) * m->p.rope_factor);
     }
   }
-  tsr_status st = tsr_buffer_write(m->in[to], 0, cosines, (size_t)(n * half) * sizeof *v);
-  if (!st) st = tsr_buffer_write(m->in[to + 1], 0, sines, (size_t)(n * half) * sizeof *v);
+  tsr_status st = put(m, size, to, cosines, (size_t)(n * half) * sizeof *v);
+  if (!st) st = put(m, size, to + 1, sines, (size_t)(n * half) * sizeof *v);
   al_free(NULL, v, (size_t)(2 * n * half) * sizeof *v, 64);
   return st;
 }
@@ -247,14 +253,15 @@ static tsr_status run(llm_model *m, int size, const int32_t *tokens, int64_t n) 
   const int32_t start = (int32_t)m->length, length = start + (int32_t)all, last = (int32_t)n - 1;
   memcpy(padded, tokens, (size_t)n * sizeof *tokens);
   TSR_TRY(compile(m, size));
-  TSR_TRY(tsr_buffer_write(m->in[LLM_IN_TOKENS], 0, padded, (size_t)all * sizeof *padded));
-  TSR_TRY(tsr_buffer_write(m->in[LLM_IN_START], 0, &start, sizeof start));
-  TSR_TRY(tsr_buffer_write(m->in[LLM_IN_LENGTH], 0, &length, sizeof length));
-  TSR_TRY(tsr_buffer_write(m->in[LLM_IN_LAST], 0, &last, sizeof last));
-  TSR_TRY(write_turns(m, start, all, m->p.rope_base, LLM_IN_COS));
-  if (m->p.arch->local_base > 0) TSR_TRY(write_turns(m, start, all, m->p.arch->local_base, LLM_IN_LOCAL_COS));
-  bind(m);
-  TSR_TRY(tsr_program_run(m->programs[size], NULL, m->inputs, m->outputs));
+  TSR_TRY(put(m, size, LLM_IN_TOKENS, padded, (size_t)all * sizeof *padded));
+  TSR_TRY(put(m, size, LLM_IN_START, &start, sizeof start));
+  TSR_TRY(put(m, size, LLM_IN_LENGTH, &length, sizeof length));
+  TSR_TRY(put(m, size, LLM_IN_LAST, &last, sizeof last));
+  TSR_TRY(write_turns(m, size, start, m->p.rope_base, LLM_IN_COS));
+  if (m->p.arch->local_base > 0) TSR_TRY(write_turns(m, size, start, m->p.arch->local_base, LLM_IN_LOCAL_COS));
+  if (!m->ranks) bind(m);
+  TSR_TRY(m->ranks ? llm_ranks_run(m->ranks, size, m->logits)
+                   : tsr_program_run(m->programs[size], NULL, m->inputs, m->outputs));
   m->length += n;
   return NULL;
 }
@@ -277,7 +284,7 @@ tsr_status llm_model_append(llm_model *m, const int32_t *tokens, int64_t n, cons
     tokens += now;
     n -= now;
   }
-  TSR_TRY(tsr_buffer_read(m->logits_on_device, 0, m->logits, (size_t)m->p.vocab * sizeof *m->logits));
+  if (!m->ranks) TSR_TRY(tsr_buffer_read(m->logits_on_device, 0, m->logits, (size_t)m->p.vocab * sizeof *m->logits));
   *logits = m->logits;
   return NULL;
 }

@@ -9,6 +9,10 @@ typedef struct llm_model llm_model;
 
 /* Reads the file, which stays open, and makes its tokenizer; the device must outlive the model. */
 TSR_MUST_USE tsr_status llm_model_open(tsr_context *ctx, tsr_device *dev, const char *path, llm_model **out);
+/* The same on a mesh of such devices (ranks.h), which must outlive the model, too; NULL: on the device alone. Between
+ * processes llm_model_append is collective, of the same tokens. */
+TSR_MUST_USE tsr_status llm_model_open_mesh(tsr_context *ctx, tsr_device *dev, tsr_mesh *mesh, const char *path,
+                                            llm_model **out);
 void llm_model_close(llm_model **m);
 const tokenizer *llm_model_tokenizer(const llm_model *m);
 int32_t llm_model_vocab(const llm_model *m);

@@ -1,6 +1,6 @@
 /* tests/cli/test_coll.c - `tessera plan coll` and `tessera bench coll`: the published table through the command line,
  * the keys that scripts read, every operation and algorithm right, and arguments that nobody should get away with. */
-#include "tests/cli/cli_run.h"
+#include "tests/cli/cli_mpi.h"
 
 #define PLAN "plan coll --op all_reduce --topology "
 
@@ -75,25 +75,10 @@ static void check_table(cli *c) {
 
 /* Under mpirun rank 0 prints a line for every size of every operation, over shared memory and by messages. */
 static void check_mpi(cli *c, const char *const *keys) {
-  static char program[512];
-  const char *tessera = getenv("TESSERA");
-  snprintf(program, sizeof program, "%s", tessera);
   setenv("TSR_MPI_MODULE", "/nowhere/tessera-mpi.so", 1);
   cli_expect(c, "bench coll --transport mpi", 3, "no MPI: /nowhere/tessera-mpi.so");
   unsetenv("TSR_MPI_MODULE");
-  setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* MPI itself leaks memory */
-  if (cli_run(c, "bench coll --transport mpi --op barrier --milliseconds 1") == 3) {
-    cli_expect(c, "bench coll --transport mpi", 3, "there is no tessera-mpi.so");
-    unsetenv("ASAN_OPTIONS");
-    return;
-  }
-  if (system("command -v mpirun >/dev/null")) {
-    unsetenv("ASAN_OPTIONS");
-    return;
-  }
-  setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1), setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-  setenv("PROGRAM", program, 1);
-  setenv("TESSERA", "mpirun", 1);
+  if (!cli_mpi_begin(c)) return;
   for (int shared = 0; shared < 2; shared++) {
     setenv("TSR_COLL_SHARED", shared ? "1" : "0", 1);
     cli_has_keys(c, "--oversubscribe -n 3 $PROGRAM bench coll --transport mpi --milliseconds 1 --json", keys);
@@ -104,8 +89,8 @@ static void check_mpi(cli *c, const char *const *keys) {
   }
   cli_expect(c, "--oversubscribe -n 3 $PROGRAM bench coll --transport mpi --ranks 4", 2,
              "--ranks 4, but there are 3 processes");
-  unsetenv("TSR_COLL_SHARED"), unsetenv("ASAN_OPTIONS");
-  setenv("TESSERA", program, 1);
+  unsetenv("TSR_COLL_SHARED");
+  cli_mpi_end();
 }
 
 /* All ranks in this process, over the library that stands in for UCC. */

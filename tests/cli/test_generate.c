@@ -2,6 +2,7 @@
  * same seed twice, bad options, files that are no models, each with one line and exit status 2. */
 #include "core/base/json.h"
 #include "tests/cli/cli_llm.h"
+#include "tests/cli/cli_mpi.h"
 
 static void write_model(const cli *c, const char *name, const llm_file_options *o, size_t cut) {
   static llm_file f;
@@ -61,7 +62,29 @@ static void text_is_that_of_the_json(cli *c) {
   arena_clear(&a);
 }
 
+#define LONG "generate nine.gguf --prompt 'the end of the line' --tokens 20 --json"
+
+/* 9 heads on 3 ranks, in this process and as three of MPI's: the tokens of one device, said once. */
+static void mesh_gives_the_same_tokens(cli *c) {
+  arena a;
+  arena_init(&a, NULL);
+  const json *one = generated(c, &a, LONG);
+  cli_check(c, same_tokens(one, generated(c, &a, LONG " --mesh tp=3")), "the same tokens on three ranks");
+  cli_check(c, same_tokens(one, generated(c, &a, LONG " --mesh tp=2 --device cpu:0,cpu:0")), "on two, unevenly");
+  if (cli_mpi_begin(c)) {
+    cli_check(c, same_tokens(one, generated(c, &a, "--oversubscribe -n 3 $PROGRAM " LONG " --mesh tp=3 --transport mpi")),
+              "the same tokens in three processes");
+    cli_expect(c, "--oversubscribe -n 2 $PROGRAM " LONG " --mesh tp=3 --transport mpi", 2, "the team 2");
+    cli_mpi_end();
+  }
+  arena_clear(&a);
+}
+
 static void bad_input_is_one_line(cli *c) {
+  cli_refused(c, "other axes", "generate m.gguf --prompt a --mesh dp=2", "cut along the axis tp and no other");
+  cli_refused(c, "no mesh", "generate m.gguf --prompt a --mesh 3", "mesh");
+  cli_refused(c, "transport alone", "generate m.gguf --prompt a --transport mpi", "--transport is for --mesh");
+  cli_refused(c, "another transport", "generate m.gguf --prompt a --mesh tp=2 --transport tcp", "--transport is mpi");
   cli_refused(c, "no file", "generate --prompt a", "needs one FILE.gguf");
   cli_refused(c, "no prompt", "generate m.gguf", "needs --prompt TEXT");
   cli_refused(c, "an empty prompt", "generate m.gguf --prompt ''", "a prompt without tokens");
@@ -86,7 +109,9 @@ int main(void) {
   write_model(&c, "no_tokens.gguf", &(llm_file_options){.arch = "llama", .without = "tokenizer.ggml.tokens"}, 0);
   write_model(&c, "no_norm.gguf", &(llm_file_options){.arch = "llama", .without = "output_norm.weight"}, 0);
   cli_write(&c, "g.mlir", "x\n", 2);
+  write_model(&c, "nine.gguf", &(llm_file_options){.arch = "llama", .heads = 9, .kv_heads = 3}, 0);
   json_has_what_was_promised(&c);
+  mesh_gives_the_same_tokens(&c);
   text_is_that_of_the_json(&c);
   bad_input_is_one_line(&c);
   return cli_end(&c);

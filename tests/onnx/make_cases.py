@@ -221,3 +221,48 @@ case("roi_align", [node("RoiAlign", ["x", "rois", "which"], ["y"], output_height
                         spatial_scale=0.5)],
      {"x": floats(2, 3, 8, 9), "rois": np.float32([[0, 0, 9, 9], [-8, -9, 30, 40], [3, 3, 3, 3]]),
       "which": np.array([0, 1, 1])}, ["y"])
+
+
+# ---- convolutions and products of bytes ------------------------------------------------------------------------------
+rng = np.random.default_rng(16)
+
+
+def of_bytes(kind, *shape):
+    low, high = np.iinfo(kind).min, np.iinfo(kind).max
+    a = rng.integers(low, high + 1, shape).astype(kind)
+    a.reshape(-1)[:2] = low, high
+    return a
+
+
+def conv_integer(name, x, w, zx, zw, known=False, **attributes):
+    """Zero points of x as an input, or known; of w always known."""
+    inputs, more = {"x": x}, {"w": w, "zw": zw}
+    (more if known else inputs)["zx"] = np.asarray(zx, x.dtype)
+    case("conv_integer_" + name, [node("ConvInteger", ["x", "w", "zx", "zw"], ["y"], **attributes)], inputs,
+         [value("y", T.INT32)], constants(**more))
+
+
+u8, i8 = np.uint8, np.int8
+x, w = of_bytes(u8, 2, 6, 7, 9), of_bytes(u8, 8, 6, 3, 3)
+for zero in (0, 1, 128, 255):
+    conv_integer(f"padded_{zero}", x, w, zero, np.uint8(zero), pads=[1, 2, 0, 1])
+conv_integer("known_zero", x, w, 7, np.uint8(120), known=True, pads=[1, 1, 1, 1], strides=[2, 1], dilations=[1, 2])
+conv_integer("signed_weights", x, of_bytes(i8, 8, 6, 3, 3), 130, np.int8(0), auto_pad="SAME_UPPER", strides=[2, 2])
+conv_integer("groups", x, of_bytes(i8, 8, 3, 3, 2), 3, np.int8(-7), group=2, pads=[1, 1, 1, 1])
+conv_integer("depthwise", x, of_bytes(u8, 6, 1, 3, 3), 255, np.uint8(1), group=6, pads=[1, 1, 1, 1])
+conv_integer("pointwise", x, of_bytes(u8, 5, 6, 1, 1), 100, np.uint8(90))
+conv_integer("line", of_bytes(u8, 1, 3, 20), of_bytes(u8, 4, 3, 5), 9, np.uint8(200), pads=[6, 6], strides=[3])
+conv_integer("volume", of_bytes(u8, 1, 2, 4, 5, 3), of_bytes(u8, 3, 2, 2, 3, 3), 11, np.uint8(13), pads=[1] * 6)
+for name, kind in (("u8", u8), ("i8", i8)):
+    zero = {"u8": 131, "i8": -3}[name]
+    scales = {"sx": np.float32(0.02), "sw": np.abs(floats(8)) + 0.01, "sy": np.float32(7.0)}
+    case("qlinear_conv_" + name,
+         [node("QLinearConv", ["x", "sx", "zx", "w", "sw", "zw", "sy", "zy", "b"], ["y"], pads=[1, 1, 1, 1])],
+         {"x": of_bytes(kind, 1, 6, 7, 9)}, [value("y", TYPES[np.dtype(kind)])],
+         constants(w=of_bytes(i8, 8, 6, 3, 3), zx=np.asarray(zero, kind), zw=np.zeros(8, i8), zy=np.asarray(2, kind),
+                   b=rng.integers(-9999, 9999, 8).astype(np.int32), **scales))
+for name, a, b in (("u8_u8", u8, u8), ("u8_i8", u8, i8)):
+    for k in (1, 70):
+        case(f"matmul_integer_{name}_{k}", [node("MatMulInteger", ["a", "b", "za", "zb"], ["y"])],
+             {"a": of_bytes(a, 2, 5, k), "za": np.asarray(77, a)}, [value("y", T.INT32)],
+             constants(b=of_bytes(b, k, 35), zb=of_bytes(b, 35)))

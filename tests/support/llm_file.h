@@ -19,6 +19,7 @@ typedef struct llm_file_options {
   bool layer_norm;      /* norms with biases */
   bool parallel;        /* no norm before the feed-forward, which has no gate */
   int rope_dim, window; /* 0: the head; none */
+  int heads, kv_heads;  /* 0: LLM_HEADS, LLM_KV_HEADS */
   double softcap;       /* of logits and scores; 0: none */
   const char *without;  /* a tensor or key that is left out; NULL: none */
   const char *wrong_shape; /* a tensor that has a row more */
@@ -112,7 +113,7 @@ static inline void llm_layer_tensor(llm_file *f, int layer, const char *name, in
 
 static inline void llm_layer_tensors(llm_file *f, int l) {
   const llm_file_options *o = f->o;
-  const int q = LLM_HEADS * LLM_DIM, k = LLM_KV_HEADS * LLM_DIM;
+  const int q = (o->heads ? o->heads : LLM_HEADS) * LLM_DIM, k = (o->kv_heads ? o->kv_heads : LLM_KV_HEADS) * LLM_DIM;
   char norm[32];
   snprintf(norm, sizeof norm, "blk.%d.attn_norm", l);
   llm_norm_tensors(f, norm);
@@ -177,10 +178,11 @@ static inline void llm_file_make(llm_file *f, const llm_file_options *o) {
   llm_key_int(f, "embedding_length", LLM_WIDTH);
   llm_key_int(f, "feed_forward_length", LLM_FFN);
   llm_key_int(f, "context_length", 256);
-  llm_key_int(f, "attention.head_count", LLM_HEADS);
-  llm_key_int(f, "attention.head_count_kv", LLM_KV_HEADS);
+  llm_key_int(f, "attention.head_count", (unsigned)(o->heads ? o->heads : LLM_HEADS));
+  llm_key_int(f, "attention.head_count_kv", (unsigned)(o->kv_heads ? o->kv_heads : LLM_KV_HEADS));
   llm_key_float(f, o->layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", 1e-5f);
   llm_key_float(f, "rope.freq_base", 1000);
+  if (o->heads) llm_key_int(f, "attention.key_length", LLM_DIM), llm_key_int(f, "attention.value_length", LLM_DIM);
   if (o->rope_dim) llm_key_int(f, "rope.dimension_count", (unsigned)o->rope_dim);
   if (o->window) llm_key_int(f, "attention.sliding_window", (unsigned)o->window);
   if (o->softcap > 0) llm_key_float(f, "attn_logit_softcapping", (float)o->softcap);

@@ -180,6 +180,12 @@ static const struct meaning {
     {"%a: tensor<1x2x2x2xf64>, %w: tensor<2x1x1x2xf64>, %b: tensor<2xf64>", OPA("0", "conv2d", "%a, %w", "groups = 2, dilations = [1, 1]"), "1x2x2x1xf64", {{1, 2, 3, 4, 5, 6, 7, 8}, {1, 10, 2, 20}}, {21, 43, 130, 174}},
     {"%a: tensor<1x2x1x2xf64>, %w: tensor<2x1x1x2xf64>", OPA("0", "conv2d", "%a, %w", "groups = 2, layout = \"nhwc\""), "1x1x1x2xf64", {{1, 2, 3, 4}, {1, 10, 2, 20}}, {7, 100}},
     {"%a: tensor<1x1x3xf64>, %w: tensor<1x1x2xf64>", OPA("0", "conv1d", "%a, %w", "dilations = [2], low = [2], high = [1]"), "1x1x4xf64", {{1, 2, 3}, {1, 10}}, {10, 20, 31, 2}},
+    /* of integers: bytes are summed in i32, an only channel and channels by themselves too */
+    {"%a: tensor<1x2x1x2xui8>, %w: tensor<2x2x1x2xi8>", OP("0", "conv2d", "%a, %w"), "1x2x1x1xi32", {{255, 255, 255, 255}, {-128, -128, -128, -128, 127, 1, 0, -1}}, {-130560, 32385}},
+    {"%a: tensor<1x2x1x2xi8>, %w: tensor<2x1x1x2xui8>, %b: tensor<2xi32>", OPA("0", "conv2d", "%a, %w, %b", "groups = 2, low = [0, 1]"), "1x2x1x2xi32", {{-128, 127, 1, -1}, {255, 254, 1, 0}, {5, -7}}, {-32507, -377, -7, -6}},
+    {"%a: tensor<1x1x3xui8>, %w: tensor<1x1x2xui8>", OP("0", "conv1d", "%a, %w"), "1x1x2xi32", {{255, 255, 1}, {255, 2}}, {65535, 65027}},
+    {"%a: tensor<1x1x3xi64>, %w: tensor<2x1x2xi64>", OP("0", "conv1d", "%a, %w"), "1x2x2xi64", {{1 << 20, 3, -1}, {1 << 20, 2, 0, -1}}, {1099511627782, 3145726, -3, 1}},
+    {"%a: tensor<1x0x2xi8>, %w: tensor<1x0x1xi8>, %b: tensor<1xi32>", OP("0", "conv1d", "%a, %w, %b"), "1x1x2xi32", {{0}, {0}, {-2}}, {-2, -2}},
     {"%a: tensor<2x1x3xf64>", OPA("0", "patches", "%a", "kernel = [2], flat = true"), "4x2xf64", {{1, 2, 3, 4, 5, 6}}, {1, 2, 2, 3, 4, 5, 5, 6}},
     /* every element adds its window of weights; what is cut; what no window needs */
     {"%a: tensor<1x1x2xf64>, %w: tensor<1x1x3xf64>", OPA("0", "conv_transpose", "%a, %w", "strides = [2]"), "1x1x5xf64", {{1, 10}, {1, 2, 3}}, {1, 2, 13, 20, 30}},
@@ -361,6 +367,8 @@ static const struct fused { const char *args, *body, *results, *types, *families
     {"%a: tensor<2x9x9x8xf32>, %w: tensor<3x3x8x16xf32>, %b: tensor<16xf32>, %c: tensor<2x9x9x16xf32>", OPA("0", "conv2d", "%a, %w, %b", "padding = \"same\", layout = \"nhwc\"") OP("1", "add", "%0, %c") OP("2", "relu", "%1"), "%2", "tensor<2x9x9x16xf32>", "matmul"},
     {"%a: tensor<2x8x9x9xf32>, %w: tensor<16x8x3x3xf32>, %b: tensor<16xf32>", OPA("0", "conv2d", "%a, %w, %b", "strides = [2, 2]"), "%0", "tensor<2x16x4x4xf32>", "matmul"},
     {"%a: tensor<2x8x9x9xbf16>, %w: tensor<16x8x1x1xbf16>", OP("0", "conv2d", "%a, %w"), "%0", "tensor<2x16x9x9xbf16>", "matmul"},
+    {"%a: tensor<2x8x9x9xi8>, %w: tensor<16x8x3x3xi8>, %b: tensor<16xi32>", OPA("0", "conv2d", "%a, %w, %b", "padding = \"same\"") OP("1", "relu", "%0"), "%1", "tensor<2x16x9x9xi32>", "matmul"},
+    {"%a: tensor<64x9xu8>, %w: tensor<9x32xi8>", OP("0", "matmul", "%a, %w") OPA("1", "transpose", "%0", "perm = [1, 0]"), "%1", "tensor<32x64xi32>", "matmul elementwise"},
     {"%a: tensor<2x8x9x9xf32>, %w: tensor<16x2x3x3xf32>", OPA("0", "conv2d", "%a, %w", "groups = 4"), "%0", "tensor<2x16x7x7xf32>", "matmul"},
     {"%a: tensor<2x8x9x9xf32>, %w: tensor<16x8x3x3xf32>, %b: tensor<16xf32>, %c: tensor<2x16x9x9xf32>, %s: tensor<1x16x1x1xf32>", OPA("0", "conv2d", "%a, %w, %b", "padding = \"same\"") OP("1", "mul", "%0, %s") OP("2", "add", "%1, %c") OP("3", "relu", "%2"), "%3", "tensor<2x16x9x9xf32>", "matmul"},
     {"%a: tensor<2x9x9x8xf32>, %w: tensor<3x3x1x8xf32>, %b: tensor<8xf32>", OPA("0", "conv2d", "%a, %w, %b", "groups = 8, layout = \"nhwc\"") OP("1", "relu", "%0"), "%1", "tensor<2x7x7x8xf32>", "elementwise"},

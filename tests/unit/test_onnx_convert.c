@@ -439,8 +439,36 @@ static void models_are_imported_from_memory(void **state) {
   tsr_context_destroy(&ctx);
 }
 
+/* Of recorded cases (tests/onnx/cases): the op that multiplies has operands of one byte, and sums in i32. */
+static void bytes_are_multiplied_as_bytes(void **state) {
+  static const char *const cases[] = {"conv_integer_padded_1", "conv_integer_signed_weights", "conv_integer_line",
+                                      "conv_integer_volume", "qlinear_conv_u8", "matmul_integer_u8_u8_70",
+                                      "matmul_integer_u8_i8_70", "integer_to_float_columns", "qgemm"};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char path[512];
+    snprintf(path, sizeof path, TSR_SOURCE_DIR "/tests/onnx/cases/%s/model.onnx", cases[i]);
+    onnx_model *model;
+    ir_module *module;
+    assert_null(onnx_open(path, &model));
+    assert_null(onnx_convert(model, &(onnx_options){.any_dim = 0}, NULL, &module, NULL));
+    int n = 0;
+    for (const ir_op *o = graph_find_func(module, NULL)->regions[0]->first; o; o = o->next) {
+      if (!graph_is(o, G_MATMUL) && !graph_is(o, G_CONV1D) && !graph_is(o, G_CONV2D) && !graph_is(o, G_CONV3D)) continue;
+      if (o->operands[0]->type->dtype == TSR_I32) continue; /* sums over windows */
+      assert_int_equal(tsr_dtype_size(o->operands[0]->type->dtype), 1);
+      assert_int_equal(o->operands[1]->type->dtype == TSR_U8 && graph_is(o, G_MATMUL), false);
+      assert_int_equal(o->results[0]->type->dtype, TSR_I32);
+      n++;
+    }
+    if (n != 1) fail_msg("%s has %d products of bytes", cases[i], n);
+    ir_module_destroy(&module);
+    onnx_close(&model);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(bytes_are_multiplied_as_bytes),
       cmocka_unit_test(chains_of_shapes_become_constants),
       cmocka_unit_test(indices_reach_a_part),
       cmocka_unit_test(conditions_choose_a_branch),

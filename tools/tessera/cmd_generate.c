@@ -7,12 +7,12 @@
 
 #include "core/llm/chat.h"
 #include "core/llm/generate.h"
-#include "tools/tessera/cli.h"
+#include "tools/tessera/mesh_place.h"
 
 enum { DEFAULT_TOKENS = 128, MOST_TOKENS = 1 << 24 };
 
 typedef struct generate_args {
-  const char *file, *prompt, *system, *device, *temperature;
+  const char *file, *prompt, *system, *device, *temperature, *mesh, *transport;
   long tokens, seed;
   bool json, chat;
 } generate_args;
@@ -41,6 +41,8 @@ static int parse(int argc, char **argv, generate_args *a, double *temperature) {
   const option options[] = {{.name = "--prompt", .text = &a->prompt},
                             {.name = "--tokens", .number = &a->tokens},
                             {.name = "--device", .text = &a->device},
+                            {.name = "--mesh", .text = &a->mesh},
+                            {.name = "--transport", .text = &a->transport},
                             {.name = "--temperature", .text = &a->temperature},
                             {.name = "--seed", .number = &a->seed},
                             {.name = "--chat", .flag = &a->chat},
@@ -49,6 +51,7 @@ static int parse(int argc, char **argv, generate_args *a, double *temperature) {
   if (!cli_options("generate", &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
   if (argc != 2) return cli_usage("generate", "needs one FILE.gguf");
   if (!a->prompt) return cli_usage("generate", "needs --prompt TEXT");
+  if (a->transport && !a->mesh) return cli_usage("generate", "--transport is for --mesh");
   if (a->system && !a->chat) return cli_usage("generate", "--system goes with --chat");
   if (a->tokens < 0 || a->tokens > MOST_TOKENS)
     return cli_usage("generate", "--tokens is 0 to %d, not %ld", MOST_TOKENS, a->tokens);
@@ -82,6 +85,27 @@ static tsr_status in_template(const generate_args *a, const llm_model *m, strb *
   return NULL;
 }
 
+/* Everything but where it runs; rank 0 of several processes speaks. */
+static tsr_status generate(const generate_args *a, double temperature, bool quiet, llm_model *m) {
+  llm_result r = {.n_prompt = 0};
+  strb text;
+  strb_init(&text, NULL);
+  llm_request q = {.prompt = a->prompt,
+                   .prompt_bytes = strlen(a->prompt),
+                   .tokens = a->tokens,
+                   .temperature = temperature,
+                   .seed = (uint64_t)a->seed,
+                   .text = a->json || quiet ? NULL : stream};
+  tsr_status st = a->chat ? in_template(a, m, &text) : NULL;
+  if (!st && a->chat) q.prompt = strb_text(&text), q.prompt_bytes = text.n;
+  if (!st) st = llm_generate(m, &q, &r);
+  if (!st && !quiet && a->json) print_json(a, &r);
+  else if (!st && !quiet) printf("\n");
+  llm_result_clear(&r);
+  strb_clear(&text);
+  return st;
+}
+
 int cmd_generate(int argc, char **argv) {
   generate_args a = {.tokens = DEFAULT_TOKENS};
   double temperature = 0;
@@ -89,31 +113,17 @@ int cmd_generate(int argc, char **argv) {
   if (rc) return rc;
   tsr_context *ctx = NULL;
   tsr_device *dev = NULL;
+  mesh_place at = {.n_devices = 0};
   llm_model *m = NULL;
-  llm_result r = {.n_prompt = 0};
-  strb text;
-  strb_init(&text, NULL);
-  llm_request q = {.prompt = a.prompt,
-                   .prompt_bytes = strlen(a.prompt),
-                   .tokens = a.tokens,
-                   .temperature = temperature,
-                   .seed = (uint64_t)a.seed,
-                   .text = a.json ? NULL : stream};
   tsr_status st = cli_context(&ctx);
-  if (!st) st = tsr_device_open(ctx, a.device, &dev);
-  if (!st) st = llm_model_open(ctx, dev, a.file, &m);
-  if (!st && a.chat) {
-    st = in_template(&a, m, &text);
-    q.prompt = strb_text(&text);
-    q.prompt_bytes = text.n;
-  }
-  if (!st) st = llm_generate(m, &q, &r);
-  if (!st && a.json) print_json(&a, &r);
-  else if (!st) printf("\n");
-  llm_result_clear(&r);
-  strb_clear(&text);
+  if (!st && a.mesh) rc = mesh_place_open(ctx, "generate", a.mesh, a.device, a.transport, &at);
+  else if (!st) st = tsr_device_open(ctx, a.device, &dev);
+  if (!st && !rc) st = llm_model_open_mesh(ctx, a.mesh ? at.devices[0] : dev, at.mesh, a.file, &m);
+  if (!st && !rc) st = generate(&a, temperature, at.quiet, m);
+  if (st) rc = cli_fail(st);
   llm_model_close(&m);
+  mesh_place_close(&at);
   tsr_device_close(&dev);
   tsr_context_destroy(&ctx);
-  return st ? cli_fail(st) : EXIT_OK;
+  return rc;
 }

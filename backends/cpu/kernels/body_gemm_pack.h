@@ -28,13 +28,13 @@ static void pack_vector(void *out, cpuk_dtype to, const char *src, cpuk_dtype fr
 static void pack_a_rows(const cpuk_pack_args *p, cpuk_dtype to, size_t kr) {
   size_t e = cpuk_dtype_bytes(p->type), o = cpuk_dtype_bytes(to), k = p->cols, kp = (k + kr - 1) / kr * kr;
   size_t row = gemm_row_bytes(kp * o);
-  if (p->type == to && e == 4 && p->cs != 1) { /* a transposed A: in blocks */
+  const bool in_blocks = p->type == to && p->cs != 1; /* a transposed A */
+  if (in_blocks)
     CPUK_FN(copy2d)(&(cpuk_copy_args){p->dst, p->src, (ptrdiff_t)(row / o), 1, p->rs, p->cs, p->rows, k, e});
-    if (kp == k) return;
-  }
+  if (in_blocks && kp == k) return;
   for (size_t i = 0; i < p->rows; i++) {
     char *d = (char *)p->dst + i * row;
-    pack_vector(d, to, (const char *)p->src + (ptrdiff_t)(i * e) * p->rs, p->type, p->cs, k);
+    if (!in_blocks) pack_vector(d, to, (const char *)p->src + (ptrdiff_t)(i * e) * p->rs, p->type, p->cs, k);
     memset(d + k * o, 0, (kp - k) * o);
   }
 }

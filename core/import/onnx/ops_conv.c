@@ -21,41 +21,6 @@ static ir_value *convolve(cv *c, ir_value *x, ir_value *weights, ir_value *bias)
 
 static void op_conv(cv *c) { cv_out(c, 0, convolve(c, cv_need(c, 0), cv_need(c, 1), cv_in(c, 2))); }
 
-/* Integers as floats: exact while the sums stay below 2^24, of f64 always. */
-static ir_value *centred(cv *c, ir_value *x, int zero, tsr_dtype t, int axis) {
-  x = cv_cast(c, x, t);
-  if (!cv_has(c, zero) || !x) return x;
-  ir_value *z = cv_cast(c, cv_need(c, zero), t);
-  if (z && z->type->rank == 1 && z->type->dims[0] != 1) z = cv_along(c, z, axis, x->type->rank);
-  return cv_op2(c, G_SUB, x, z);
-}
-
-static tsr_dtype exact_float(const ir_value *weights) {
-  double terms = 1;
-  for (int i = 1; i < cv_rank(weights); i++) terms *= (double)weights->type->dims[i];
-  return terms * 255 * 255 < 1 << 24 ? TSR_F32 : TSR_F64;
-}
-
-static void op_conv_integer(cv *c) {
-  ir_value *x = cv_need(c, 0), *w = cv_need(c, 1);
-  const tsr_dtype t = exact_float(w);
-  cv_out(c, 0, cv_cast(c, convolve(c, centred(c, x, 2, t, 1), centred(c, w, 3, t, 0), NULL), TSR_I32));
-}
-
-/* x, scale, zero, w, scale, zero, y's scale, zero, bias: round(sum * (sx sw / sy)) + zero */
-static void op_qlinear_conv(cv *c) {
-  ir_value *x = cv_need(c, 0), *w = cv_need(c, 3), *zero = cv_need(c, 7);
-  const tsr_dtype t = exact_float(w);
-  ir_value *sums = convolve(c, centred(c, x, 2, t, 1), centred(c, w, 5, t, 0), NULL);
-  if (!sums || !zero) return cv_out(c, 0, NULL);
-  if (cv_has(c, 8)) sums = cv_op2(c, G_ADD, sums, cv_along(c, cv_cast(c, cv_need(c, 8), t), 1, sums->type->rank));
-  ir_value *scale = cv_op2(c, G_DIV, cv_op2(c, G_MUL, cv_need(c, 1), cv_need(c, 4)), cv_need(c, 6));
-  scale = cv_cast(c, scale, t);
-  if (cv_rank(scale) == 1) scale = cv_along(c, scale, cv_dim(scale, 0) == 1 ? 0 : 1, sums->type->rank);
-  ir_value *y = cv_op1(c, G_ROUND, cv_op2(c, G_MUL, sums, scale));
-  cv_out(c, 0, cv_cast(c, cv_op2(c, G_ADD, y, cv_cast(c, zero, t)), zero->type->dtype));
-}
-
 /* output_shape decides the padding, and what is left over, output_padding behind. */
 static void transposed_padding(cv *c, const ir_value *x, windows *w, int64_t *extra) {
   int64_t shape[WINDOWS_AXES], given[WINDOWS_AXES] = {0};
@@ -150,8 +115,6 @@ static void op_col2im(cv *c) {
 }
 
 const cv_row onnx_rows_conv[] = {{"Conv", 1, op_conv},
-                                 {"ConvInteger", 10, op_conv_integer},
-                                 {"QLinearConv", 10, op_qlinear_conv},
                                  {"ConvTranspose", 1, op_conv_transpose},
                                  {"Col2Im", 18, op_col2im},
                                  {NULL, 0, NULL}};

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/import/onnx/bytes.h"
 #include "core/import/onnx/rows.h"
 #include "core/import/onnx/scope.h"
 #include "core/import/onnx/tables.h"
@@ -64,43 +65,37 @@ static void op_embeddings(cv *c) {
 
 /* ---- products of quantized operands ------------------------------------------------------------------------------ */
 
-/* Integers less their zero point, of all or of each column. */
-static ir_value *centred(cv *c, ir_value *x, ir_value *zero) {
-  x = cv_cast(c, x, TSR_I32);
-  return zero ? cv_op2(c, G_SUB, x, cv_cast(c, zero, TSR_I32)) : x;
-}
-
-/* (a - za) (b - zb) sa sb + bias */
-static ir_value *scaled_product(cv *c, ir_value *a, ir_value *b, ir_value *sa, ir_value *sb, int bias) {
-  ir_value *y = cv_cast(c, cv_op2(c, G_MATMUL, a, b), TSR_F32);
+/* (a - za) (b - zb) sa sb + bias; zero points of all or of each column. */
+static ir_value *scaled_product(cv *c, ir_value *const a[2], ir_value *const b[2], ir_value *sa, ir_value *sb,
+                                int bias) {
+  ir_value *y = cv_cast(c, bytes_product(c, a[0], a[1], b[0], b[1]), TSR_F32);
   y = cv_op2(c, G_MUL, y, cv_op2(c, G_MUL, cv_cast(c, sa, TSR_F32), cv_cast(c, sb, TSR_F32)));
   return cv_has(c, bias) ? cv_op2(c, G_ADD, y, cv_need(c, bias)) : y;
 }
 
 /* a, b, scales, zero points, bias */
 static void op_integer_to_float(cv *c) {
-  ir_value *a = centred(c, cv_need(c, 0), cv_in(c, 4)), *b = centred(c, cv_need(c, 1), cv_in(c, 5));
+  ir_value *a[2] = {cv_need(c, 0), cv_in(c, 4)}, *b[2] = {cv_need(c, 1), cv_in(c, 5)};
   cv_out(c, 0, scaled_product(c, a, b, cv_need(c, 2), cv_need(c, 3), 6));
 }
 
 /* a in f32, rounded to u8 as a whole; b with its scale and zero point, bias */
 static void op_dynamic_matmul(cv *c) {
-  ir_value *q[3];
+  ir_value *q[3], *b[2] = {cv_need(c, 1), cv_in(c, 3)};
   cv_quantize_dynamic(c, cv_need(c, 0), q);
-  ir_value *b = centred(c, cv_need(c, 1), cv_in(c, 3));
-  cv_out(c, 0, scaled_product(c, centred(c, q[0], q[2]), b, q[1], cv_need(c, 2), 4));
+  cv_out(c, 0, scaled_product(c, (ir_value *[]){q[0], q[2]}, b, q[1], cv_need(c, 2), 4));
 }
 
 /* a, b, each with scale and zero point, then bias in their product's scale, the result's scale and zero point. */
 static void op_qgemm(cv *c) {
-  ir_value *a = centred(c, cv_need(c, 0), cv_need(c, 2)), *b = centred(c, cv_need(c, 3), cv_need(c, 5));
+  ir_value *a = cv_need(c, 0), *b = cv_need(c, 3);
   if (cv_int(c, "transA", 0)) a = cv_rank(a) == 2 ? cv_swap(c, a, 0, 1) : cv_refuse(c, "operands of other dimensions");
   ir_value *sb = cv_need(c, 4);
   if (cv_int(c, "transB", 0)) {
     if (cv_rank(cv_need(c, 5)) == 1 && cv_dim(cv_need(c, 5), 0) > 1) cv_refuse(c, "a zero point of each column");
     else b = cv_rank(b) == 2 ? cv_swap(c, b, 0, 1) : cv_refuse(c, "operands of other dimensions");
   }
-  ir_value *y = cv_op2(c, G_MATMUL, a, b);
+  ir_value *y = bytes_product(c, a, cv_need(c, 2), b, cv_need(c, 5));
   if (cv_has(c, 6)) y = cv_op2(c, G_ADD, y, cv_need(c, 6));
   ir_value *scale = cv_op2(c, G_MUL, cv_cast(c, cv_need(c, 1), TSR_F32), cv_cast(c, sb, TSR_F32));
   y = cv_op2(c, G_MUL, cv_cast(c, y, TSR_F32), scale);

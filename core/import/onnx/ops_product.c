@@ -2,15 +2,16 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/import/onnx/bytes.h"
 #include "core/import/onnx/tables.h"
 
-/* numpy's: vectors are a row before and a column behind. */
-static ir_value *matmul(cv *c, ir_value *x, ir_value *y) {
+/* numpy's: vectors are a row before and a column behind; of bytes less zero points where `bytes`. */
+static ir_value *product(cv *c, ir_value *x, ir_value *y, bool bytes, ir_value *zx, ir_value *zy) {
   const bool row = cv_rank(x) == 1, column = cv_rank(y) == 1;
   if (!x || !y) return NULL;
   if (row) x = cv_reshape(c, x, 2, (int64_t[]){1, x->type->dims[0]});
   if (column) y = cv_reshape(c, y, 2, (int64_t[]){y->type->dims[0], 1});
-  ir_value *z = cv_op2(c, G_MATMUL, x, y);
+  ir_value *z = bytes ? bytes_product(c, x, zx, y, zy) : cv_op2(c, G_MATMUL, x, y);
   if (!z || (!row && !column)) return z;
   int64_t dims[TSR_MAX_RANK];
   int rank = 0;
@@ -21,7 +22,7 @@ static ir_value *matmul(cv *c, ir_value *x, ir_value *y) {
   return cv_reshape(c, z, rank, dims);
 }
 
-static void op_matmul(cv *c) { cv_out(c, 0, matmul(c, cv_need(c, 0), cv_need(c, 1))); }
+static void op_matmul(cv *c) { cv_out(c, 0, product(c, cv_need(c, 0), cv_need(c, 1), false, NULL, NULL)); }
 
 /* alpha a b + beta c */
 static void op_gemm(cv *c) {
@@ -51,17 +52,11 @@ static void op_einsum(cv *c) {
   cv_out(c, 0, cv_make(c, G_EINSUM, (int)n, x, CV_AT(TSR_STRING("equation", plain))));
 }
 
-/* Integers less their zero points, as i32. A vector of zero points is of rows (of a) or columns (of b). */
-static ir_value *centred(cv *c, ir_value *x, int zero, bool rows) {
-  x = cv_cast(c, x, TSR_I32);
-  if (!cv_has(c, zero) || !x) return x;
-  ir_value *z = cv_cast(c, cv_need(c, zero), TSR_I32);
-  if (rows && z && z->type->rank == 1) z = cv_reshape(c, z, 2, (int64_t[]){z->type->dims[0], 1});
-  return cv_op2(c, G_SUB, x, z);
-}
-
+/* A vector of zero points is of rows (of a) or columns (of b). */
 static void op_matmul_integer(cv *c) {
-  cv_out(c, 0, matmul(c, centred(c, cv_need(c, 0), 2, true), centred(c, cv_need(c, 1), 3, false)));
+  ir_value *za = cv_in(c, 2);
+  if (cv_rank(za) == 1) za = cv_reshape(c, za, 2, (int64_t[]){za->type->dims[0], 1});
+  cv_out(c, 0, product(c, cv_need(c, 0), cv_need(c, 1), true, za, cv_in(c, 3)));
 }
 
 static ir_value *determinant(cv *c, ir_value *x) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/import/onnx/bytes.h"
 #include "core/import/onnx/tables.h"
 #include "core/import/onnx_data.h"
 #include "core/import/onnx_tensor.h"
@@ -120,10 +121,8 @@ static ir_value *of_side(cv *c, ir_value *v, bool rows) {
 static void op_qlinear_matmul(cv *c) {
   ir_value *v[8];
   for (int i = 0; i < 8; i++) v[i] = cv_need(c, i);
-  ir_value *a = cv_cast(c, v[0], TSR_I32), *b = cv_cast(c, v[3], TSR_I32);
-  a = cv_op2(c, G_SUB, a, cv_cast(c, of_side(c, v[2], true), TSR_I32));
-  b = cv_op2(c, G_SUB, b, cv_cast(c, of_side(c, v[5], false), TSR_I32));
-  ir_value *sums = cv_cast(c, cv_op2(c, G_MATMUL, a, b), TSR_F32);
+  ir_value *sums = bytes_product(c, v[0], of_side(c, v[2], true), v[3], of_side(c, v[5], false));
+  sums = cv_cast(c, sums, TSR_F32);
   ir_value *sa = cv_cast(c, of_side(c, v[1], true), TSR_F32), *sb = cv_cast(c, of_side(c, v[4], false), TSR_F32);
   ir_value *scaled = cv_op2(c, G_MUL, sums, cv_op2(c, G_MUL, sa, sb));
   cv_out(c, 0, requantized(c, scaled, of_side(c, v[6], true), of_side(c, v[7], true)));

@@ -318,6 +318,10 @@ ir_value *rule_transpose_of_matmul(rewrite *r) {
     r->why = "the product's tile_shape was chosen for its orientation";
     return NULL;
   }
+  if (p->def->operands[0]->type->dtype == TSR_U8 && p->def->operands[1]->type->dtype == TSR_I8) {
+    r->why = "bytes are multiplied unsigned by signed";
+    return NULL;
+  }
   graph_contract g = graph_contract_get(p->def);
   return product_like(r, p->def, p->def->operands[1], p->def->operands[0], !g.transpose_b, !g.transpose_a);
 }

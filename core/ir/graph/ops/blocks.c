@@ -197,7 +197,8 @@ static const ir_opdef rows[] = {
              "them as its second, transposed operand becomes block_matmul." ON_THE_HOST},
     {NAME(BLOCK_MATMUL, "block_matmul"), .flags = IR_PURE, .min_operands = 2, .max_operands = 2, .n_results = 1,
      .operands_doc = "x, w", .types_doc = "f32; w: u8", .infer = infer_block_matmul,
-     .ext = ROW(GRAPH_ROUTINE, eval_block_matmul, adjoint_block_matmul, .work = work_block_matmul),
+     .ext = ROW(GRAPH_ROUTINE, eval_block_matmul, adjoint_block_matmul, .work = work_block_matmul,
+                .index = "*mk,nk->*mn"), /* k counts elements of x, bytes of w: it is not cut */
      .attrs = ATTRS(FORMAT, {"activations", IR_A_STR, false, "f32",
                              "f32: x as it is; q8_0: x rounded to that format, each 32 elements with a scale of their "
                              "own, so that integers are multiplied; q8_1: the same, and a block's offset is multiplied "

@@ -15,6 +15,7 @@ enum {
 typedef struct conv {
   patches p; /* its window has the weights' extents */
   int64_t n, out;
+  bool whole; /* of integers */
 } conv;
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
@@ -37,6 +38,26 @@ static tsr_status read_weights(const ir_op *op, conv *c, const int64_t **kernel)
       return ir_error(op, "the weights' spatial extents must be known, and positive", "weights are %s",
                       shape_text(w, b, sizeof b));
   return NULL;
+}
+
+/* The result's and the bias's type: that of floats; of integers as of their product. */
+static tsr_status conv_dtype(ir_op *op, tsr_dtype *out) {
+  const tsr_dtype x = TYPE(0)->dtype, w = TYPE(1)->dtype;
+  const bool bytes = tsr_dtype_size(x) == 1 && tsr_dtype_size(w) == 1;
+  *out = x;
+  TSR_TRY(shape_tensors(op));
+  if (dtype_is_complex(x) || dtype_is_float(x)) {
+    TSR_TRY(shape_floats(op));
+    return shape_same_dtype(op, 0);
+  }
+  if (x == TSR_BOOL || w == TSR_BOOL || dtype_is_float(dtype_part(w)) || dtype_packed(x) || dtype_packed(w) ||
+      (x != w && !bytes))
+    return ir_error(op, graph_no_cast, "can't convolve %s with %s", tsr_dtype_name(x), tsr_dtype_name(w));
+  if (bytes) *out = TSR_I32;
+  return op->n_operands < 3 || TYPE(2)->dtype == *out
+             ? NULL
+             : ir_error(op, graph_no_cast, "sums are %s, the bias is %s", tsr_dtype_name(*out),
+                        tsr_dtype_name(TYPE(2)->dtype));
 }
 
 /* The convolution whose image's gradient conv_transpose computes: from the result to the image. */
@@ -92,8 +113,8 @@ static tsr_status infer_conv(ir_op *op, const ir_type **results) {
   conv c;
   int64_t dims[TSR_MAX_RANK];
   char a[128];
-  TSR_TRY(shape_floats(op));
-  TSR_TRY(shape_same_dtype(op, 0));
+  tsr_dtype t;
+  TSR_TRY(conv_dtype(op, &t));
   TSR_TRY(read_conv(op, &c));
   const ir_type *x = TYPE(0);
   dims[0] = x->dims[0];
@@ -102,12 +123,13 @@ static tsr_status infer_conv(ir_op *op, const ir_type **results) {
   if (op->n_operands > 2 && (TYPE(2)->rank != 1 || shape_differs(TYPE(2)->dims[0], c.out)))
     return ir_error(op, "one element per output channel", "bias is %s for %lld channels",
                     shape_text(TYPE(2), a, sizeof a), (long long)c.out);
-  return shape_finish(op, x->dtype, x->rank, dims, results);
+  return shape_finish(op, t, x->rank, dims, results);
 }
 
 static conv conv_of(const ir_op *op) {
   conv c;
   tsr_status_free(read_conv(op, &c));
+  c.whole = !dtype_is_float(dtype_part(TYPE(0)->dtype));
   return c;
 }
 
@@ -195,9 +217,10 @@ static ir_value *convolve(ir_builder *b, ir_value *x, ir_value *w, ir_value *bia
 
 /* ---- channel by channel ------------------------------------------------------------------------------------------ */
 
-/* Each channel is a group of its own, with few weights. */
+/* Each channel is a group of its own, with few weights; of integers also an only one. */
 static bool is_depthwise(const conv *c) {
-  return c->p.groups > 1 && c->p.channels == 1 && c->out == c->p.groups && window_size(&c->p.w) <= MOST_TAPS;
+  return (c->p.groups > 1 || c->whole) && c->p.channels == 1 && c->out == c->p.groups &&
+         window_size(&c->p.w) <= MOST_TAPS;
 }
 
 /* The weights as [kernel, channels] or [channels, kernel, 1..], so that one of each channel broadcasts to an image. */
@@ -213,7 +236,8 @@ static ir_value *tap(ir_builder *b, ir_value *taps, const conv *c, int64_t t) {
 }
 
 static ir_value *by_channel(ir_builder *b, ir_value *x, ir_value *w, ir_value *bias, const conv *c) {
-  const tsr_dtype t = x->type->dtype, wide = compose_float(t);
+  const tsr_dtype t = x->type->dtype, sums = c->whole && tsr_dtype_size(t) == 1 ? TSR_I32 : t,
+                  wide = c->whole ? sums : compose_float(t);
   const int64_t dims[TSR_MAX_RANK] = {c->out, 1, 1, 1};
   int64_t at[WINDOW_AXES] = {0}, number = 0;
   ir_value *sum = NULL, *padded = window_surround(b, x, &c->p.w, 0), *taps = taps_of(b, w, c);
@@ -223,7 +247,7 @@ static ir_value *by_channel(ir_builder *b, ir_value *x, ir_value *w, ir_value *b
     sum = sum ? ADD(sum, one) : one;
   } while (!b->failed && window_next(&c->p.w, at));
   if (bias && sum) sum = ADD(sum, graph_cast(b, c->p.last ? bias : graph_reshape(b, bias, c->p.w.n + 1, dims), wide));
-  return graph_cast(b, sum, t);
+  return graph_cast(b, sum, sums);
 }
 
 /* What op gives where there is nothing to sum: zeros, and its bias. */
@@ -306,6 +330,7 @@ static ir_value *bias_gradient(ir_builder *b, ir_value *g, const patches *p) {
 
 BEGIN(adjoint_conv) {
   const conv c = conv_of(op);
+  if (c.whole) END;
   if (op->n_operands > 2) grads[2] = bias_gradient(b, g, &c.p);
   if (is_empty(b, op, &c.p, &grads[0])) {
     for (int i = 0; i < 2; i++) grads[i] = graph_fill(b, TYPE(i), 0);
@@ -391,7 +416,8 @@ BEGIN(adjoint_transpose) {
 
 #define GROUPS {"groups", IR_A_INT, false, "1", "channels are divided into as many parts, convolved each for itself"}
 #define CONV(CODE, s) \
-  {COMPOSITE(CODE, s, 2, 3, 1), .operands_doc = "x, weights, bias", .types_doc = FLOATS, .infer = infer_conv, \
+  {COMPOSITE(CODE, s, 2, 3, 1), .operands_doc = "x, weights, bias", \
+   .types_doc = FLOATS ", i64, i32, i16, i8, u64, u32, u16, u8; i8 and u8 give i32, which their bias is", .infer = infer_conv, \
    .ext = ROW(GRAPH_COMPOSITE, .adjoint = adjoint_conv, .expand = expand_conv, .expand_windows = expand_windows), \
    .attrs = ATTRS(WINDOW_ATTRS, GROUPS), \
    .help = "Sums of products of windows over x with weights, [out, in / groups, kernel..] for nchw, [kernel.., in / " \
