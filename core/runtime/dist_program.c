@@ -6,6 +6,7 @@
 #include "core/base/dtype.h"
 #include "core/dist/order.h"
 #include "core/passes/graph/expand_ops.h"
+#include "core/passes/graph/layouts.h"
 #include "core/passes/graph/packed.h"
 #include "core/runtime/dist.h"
 #include "core/runtime/rule.h"
@@ -108,6 +109,7 @@ static tsr_status make_rank_program(tsr_dist_program *p, const tsr_graph *g) {
     if (ir_type_count(func->regions[0]->args[i]->type) == IR_DYNAMIC)
       TSR_GOTO(
           RT_BAD(p->mesh->ctx, fn, "tsr_graph_specialize gives it a number", "input %d has an unknown dimension", i));
+  TSR_GOTO(graph_apply_layouts(m, &passes));
   TSR_GOTO(rt_rules(p->mesh->ctx, &p->arena, &passes));
   TSR_GOTO(graph_expand_module(m, &passes));
   func = graph_find_func(m, ir_get_str(g->func, "sym_name", NULL));
