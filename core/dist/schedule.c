@@ -23,13 +23,20 @@ typedef struct builder {
   ir_op **open;
   bucket waiting; /* collectives of one kind that have not begun */
   int first;      /* all ops before it are begun */
+  int n_left;     /* collectives that have not come yet: none joins the waiting ones any more */
 } builder;
 
 static int state_of(const builder *b, const ir_value *v) { return v->def ? b->state[v->def->scratch] : DONE; }
 
+/* A chunk's collective goes by itself, and its second half behind its first one. */
+static bool is_chunk(const ir_op *op) { return graph_is_kind(op, GRAPH_COLLECTIVE) && ir_get_attr(op, "chunk"); }
+
 static bool is_ready(const builder *b, const ir_op *op) {
-  for (int i = 0; i < op->n_operands; i++)
-    if (state_of(b, op->operands[i]) != DONE) return false;
+  for (int i = 0; i < op->n_operands; i++) {
+    const ir_value *v = op->operands[i];
+    const int state = state_of(b, v);
+    if (state != DONE && !(state == DONE_PENDING && is_chunk(op) && is_chunk(v->def))) return false;
+  }
   return true;
 }
 
@@ -69,12 +76,14 @@ static bool flush(builder *b) {
 
 static bool add_collective(builder *b, ir_op *op) {
   const int64_t bytes = bytes_of(op->operands[0]);
-  if (b->waiting.n && (!same_kind(op, b->waiting.ops[0]) || b->waiting.bytes + bytes > b->o->bucket_bytes) && !flush(b))
-    return false;
+  const bool joins = !is_chunk(op) && b->waiting.n && same_kind(op, b->waiting.ops[0]) &&
+                     b->waiting.bytes + bytes <= b->o->bucket_bytes;
+  if (b->waiting.n && !joins && !flush(b)) return false;
   b->waiting.ops[b->waiting.n++] = op;
   b->waiting.bytes += bytes;
   b->state[op->scratch] = DONE_PENDING;
-  return true;
+  if (!is_chunk(op) && --b->n_left && b->waiting.bytes < b->o->bucket_bytes) return true;
+  return flush(b);
 }
 
 /* A collective under way is waited for: its results are there from now on. */
@@ -212,7 +221,10 @@ tsr_status dist_schedule_make(ir_op *func, const dist_schedule_options *o, dist_
   s->steps = arena_array(&s->arena, dist_step, 2 * n_ops + 2);
   s->slots = arena_array(&s->arena, dist_slot, n_values + 1);
   bool ok = b.ops && b.open && b.waiting.ops && b.state && b.step_of && s->steps && s->slots;
-  for (ir_op *op = body->first; ok && op != body->last; op = op->next) b.ops[b.n_ops++] = op;
+  for (ir_op *op = body->first; ok && op != body->last; op = op->next) {
+    b.ops[b.n_ops++] = op;
+    b.n_left += graph_is_kind(op, GRAPH_COLLECTIVE) && graph_collective_moves(op) && !is_chunk(op);
+  }
   ok = ok && order(&b) && make_slots(&b, body) && dist_order_make(s) && dist_memory_make(s);
   if (ok) return NULL;
   dist_schedule_clear(s);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/dist/chunk.h"
 #include "core/dist/order.h"
 #include "core/passes/graph/expand_ops.h"
 #include "core/passes/graph/layouts.h"
@@ -92,6 +93,18 @@ static tsr_status refuse_packed(const tsr_dist_program *p, const ir_op *func) {
                      in ? i : i - r->n_args, tsr_dtype_name(v->type->dtype));
   }
   return NULL;
+}
+
+static tsr_status chunk_products(tsr_dist_program *p, const dist_schedule_options *schedule) {
+  dist_machine machine;
+  dist_links links;
+  const dist_notes notes = {note, &p->trace};
+  const dist_chunk_options o = {.chunks = p->options.row_chunks, .schedule = *schedule};
+  TSR_TRY(find_machine(p, &machine));
+  TSR_TRY(dist_links_init(&links, &machine, &p->mesh->m));
+  tsr_status st = dist_chunk(&p->rank, &links, &o, &notes);
+  dist_links_clear(&links);
+  return st;
 }
 
 /* The name of a graph's function tells it from others of the module. */
@@ -331,6 +344,7 @@ static tsr_status build(tsr_dist_program *p, const tsr_graph *g) {
                                                                 : BUCKET};
   int n_ops = 0;
   TSR_TRY(make_rank_program(p, g));
+  TSR_TRY(chunk_products(p, &o));
   char hazard[256];
   TSR_TRY(dist_schedule_make(p->rank.func, &o, &p->schedule));
   if (!dist_schedule_check(&p->schedule, hazard, sizeof hazard))
@@ -365,6 +379,7 @@ tsr_status tsr_dist_program_compile(tsr_mesh *mesh, const tsr_graph *g, const ts
   if (o) {
     TSR_TRY(rt_check_options(mesh->ctx, fn, &o->compile));
     TSR_TRY(rt_check_enum(&mesh->ctx->al, fn, "uneven", (int64_t)o->uneven, "pad, refuse"));
+    if (o->row_chunks < 0) return RT_BAD(mesh->ctx, fn, "0: the planner's choice", "%d chunks", o->row_chunks);
     if (o->compile.n_schedules || o->compile.keep_after)
       return RT_BAD(mesh->ctx, fn, NULL, "schedules by hand and kept passes are of one program, a mesh runs several");
   }

@@ -95,6 +95,9 @@ int main(void) {
              "results are the reference's");
   cli_expect(&c, "run whole.mlir --mesh dp=4 --search --policy deterministic", 0, "x: dp,*");
   cli_refused(&c, "no shards", "run whole.mlir --mesh dp=4", "nothing says how the graph's inputs lie");
+  cli_expect(&c, "run program.mlir --mesh tp=4,dp=2 --row-chunks 2 --explain", 0, "of a product of 32 rows in 2 chunks");
+  cli_refused(&c, "no chunks", "run program.mlir --mesh tp=4,dp=2 --row-chunks -1", "--row-chunks is 0 to 1048576");
+  cli_refused(&c, "chunks of one device", "run whole.mlir --row-chunks 2", "are for --mesh");
   cli_refused(&c, "no mesh", "run whole.mlir --search", "are for --mesh");
   cli_refused(&c, "both", "run program.mlir --mesh tp=2,dp=2 --repeat 3", "--mesh takes --device");
   cli_refused(&c, "axis", "run program.mlir --mesh tp=2", "no axis \"dp\"");

@@ -8,6 +8,7 @@ typedef struct mesh_run {
   const char *transport;             /* "mpi": each rank is a process; NULL: all are here */
   tsr_policy policy;
   uint64_t seed;
+  long row_chunks; /* tsr_dist_options */
   bool search, explain;
   bool audit; /* says the checklist's points of distribution alone; EXIT_WRONG where one fails */
 } mesh_run;
