@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/base/int_math.h"
 #include "core/dist/memory.h"
 #include "core/dist/order.h"
 
@@ -58,10 +59,21 @@ static bool close_open(builder *b) {
 
 static int64_t bytes_of(const ir_value *v) { return ir_type_bytes(v->type); }
 
+static bool may_join(const ir_op *op) {
+  return op->def->code == G_ALL_REDUCE || op->def->code == G_REDUCE_SCATTER || op->def->code == G_ALL_GATHER;
+}
+
+int64_t dist_bucket_bytes(const ir_op *func) {
+  int64_t all[3] = {0};
+  for (const ir_op *op = func->regions[0]->first; op; op = op->next)
+    if (graph_is_kind(op, GRAPH_COLLECTIVE) && may_join(op) && !is_chunk(op))
+      all[op->def->code == G_ALL_REDUCE ? 0 : op->def->code == G_REDUCE_SCATTER ? 1 : 2] += bytes_of(op->operands[0]);
+  return clamp64(max64(all[0], max64(all[1], all[2])) / 4, 1 << 20, 25 << 20);
+}
+
 static bool same_kind(const ir_op *a, const ir_op *b) {
   const graph_collective x = graph_collective_get(a), y = graph_collective_get(b);
-  const bool joins = a->def->code == G_ALL_REDUCE || a->def->code == G_REDUCE_SCATTER || a->def->code == G_ALL_GATHER;
-  return joins && a->def == b->def && !strcmp(x.axes, y.axes) && !strcmp(x.reduction, y.reduction) &&
+  return may_join(a) && a->def == b->def && !strcmp(x.axes, y.axes) && !strcmp(x.reduction, y.reduction) &&
          a->operands[0]->type->dtype == b->operands[0]->type->dtype;
 }
 

@@ -17,8 +17,6 @@ static const char fn[] = "dist_program_compile";
 static const char how_to_shard[] =
     "tsr_graph_shard on an input, {shard = [\"dp\", \"*\"]} behind its type in IR text, or tsr_graph_autoshard";
 
-enum { BUCKET = 25 << 20 };
-
 static void note(void *user, const ir_op *op, const char *rule, bool fired, const char *text) {
   trace_add(user, "shard", rule, op, fired, "%s", text);
 }
@@ -338,12 +336,12 @@ static tsr_status describe_path(tsr_dist_program *p) {
 
 static tsr_status build(tsr_dist_program *p, const tsr_graph *g) {
   const int64_t bucket = p->options.bucket_bytes;
+  int n_ops = 0;
+  TSR_TRY(make_rank_program(p, g));
   const dist_schedule_options o = {.one_stream = p->options.no_overlap,
                                    .bucket_bytes = bucket > 0   ? bucket
                                                    : bucket < 0 ? 0
-                                                                : BUCKET};
-  int n_ops = 0;
-  TSR_TRY(make_rank_program(p, g));
+                                                                : dist_bucket_bytes(p->rank.func)};
   TSR_TRY(chunk_products(p, &o));
   char hazard[256];
   TSR_TRY(dist_schedule_make(p->rank.func, &o, &p->schedule));

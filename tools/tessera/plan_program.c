@@ -80,7 +80,7 @@ static bool has_collectives(const ir_op *func) {
 }
 
 static tsr_status play(planned *p) {
-  const dist_chunk_options o = {.schedule = {.bucket_bytes = 25 << 20}};
+  const dist_chunk_options o = {.schedule = {.bucket_bytes = dist_bucket_bytes(p->program.func)}};
   TSR_TRY(dist_chunk(&p->program, &p->links, &o, NULL));
   TSR_TRY(dist_schedule_make(p->program.func, &o.schedule, &p->schedule));
   return dist_estimate_make(&p->arena, &p->program, &p->schedule, &p->links, &p->estimate);

@@ -10,16 +10,10 @@
 #include "tessera/coll.h"
 #include "tessera/dist.h"
 
-enum { MOST_DEVICES = 64 };
-
 typedef struct running {
   tsr_context *ctx;
   const mesh_run *r;
-  tsr_device *devices[MOST_DEVICES];
-  int n_devices;
-  tsr_team *team; /* of processes; NULL: all ranks are here */
-  bool quiet;     /* another process speaks */
-  tsr_mesh *mesh;
+  mesh_place at;
   tsr_graph *g;
   tsr_dist_program *p;
   tsr_dist_tensor **in, **out;
@@ -28,34 +22,47 @@ typedef struct running {
   int n_in, n_out;
 } running;
 
-static int open_devices(running *x) {
+static int open_devices(tsr_context *ctx, const mesh_run *r, mesh_place *x) {
   char list[512];
-  snprintf(list, sizeof list, "%s", x->r->devices ? x->r->devices : "cpu:0");
+  snprintf(list, sizeof list, "%s", r->devices ? r->devices : "cpu:0");
   for (char *id = strtok(list, ","); id; id = strtok(NULL, ",")) {
-    if (x->n_devices == MOST_DEVICES) return cli_usage("run", "more than %d devices", MOST_DEVICES);
-    tsr_status st = tsr_device_open(x->ctx, id, &x->devices[x->n_devices]);
+    if (x->n_devices == MESH_MOST_DEVICES) return cli_usage("run", "more than %d devices", MESH_MOST_DEVICES);
+    tsr_status st = tsr_device_open(ctx, id, &x->devices[x->n_devices]);
     if (st) return cli_fail(st);
     x->n_devices++;
   }
   return x->n_devices ? EXIT_OK : cli_usage("run", "--device names no device");
 }
 
-static int join_team(running *x) {
-  if (!x->r->transport) return EXIT_OK;
-  tsr_status st = tsr_team_create(&(tsr_team_desc){.transport = x->r->transport, .n_ranks = 0}, &x->team);
+static int join_team(const mesh_run *r, mesh_place *x) {
+  if (!r->transport) return EXIT_OK;
+  tsr_status st = tsr_team_create(&(tsr_team_desc){.transport = r->transport, .n_ranks = 0}, &x->team);
   x->quiet = !st && tsr_team_rank(x->team) > 0;
   return st ? cli_fail(st) : EXIT_OK;
 }
 
-static int make_mesh(running *x) {
+static int make_mesh(tsr_context *ctx, const mesh_run *r, mesh_place *x) {
   dist_mesh m;
   const char *names[DIST_MAX_AXES];
-  tsr_status st = dist_mesh_parse(x->r->mesh, 0, &m);
+  tsr_status st = dist_mesh_parse(r->mesh, 0, &m);
   for (int i = 0; !st && i < m.n; i++) names[i] = m.name[i];
   const tsr_mesh_desc d = {
       .axes = names, .sizes = m.size, .n_axes = m.n, .devices = x->devices, .n_devices = x->n_devices, .team = x->team};
-  if (!st) st = tsr_mesh_create(x->ctx, &d, &x->mesh);
+  if (!st) st = tsr_mesh_create(ctx, &d, &x->mesh);
   return st ? cli_fail(st) : EXIT_OK;
+}
+
+int mesh_place_open(tsr_context *ctx, const mesh_run *r, mesh_place *out) {
+  *out = (mesh_place){.n_devices = 0};
+  int rc = open_devices(ctx, r, out);
+  if (!rc) rc = join_team(r, out);
+  return rc ? rc : make_mesh(ctx, r, out);
+}
+
+void mesh_place_close(mesh_place *x) {
+  tsr_mesh_destroy(&x->mesh);
+  tsr_team_destroy(&x->team);
+  while (x->n_devices) tsr_device_close(&x->devices[--x->n_devices]);
 }
 
 static size_t numbers_of(const tsr_tensor_info *t) {
@@ -105,7 +112,7 @@ static int compare(running *x) {
     }
     free(have);
   }
-  if (!x->quiet) {
+  if (!x->at.quiet) {
     printf("results %s the reference's: largest difference %.3g", wrong ? "are not" : "are", worst);
     if (wrong) printf(", %lld elements beyond twice the tolerance", (long long)wrong);
     printf("\n");
@@ -115,7 +122,7 @@ static int compare(running *x) {
 
 static int tell(running *x, tsr_status (*what)(const tsr_dist_program *p, char **text)) {
   char *text;
-  if (x->quiet) return EXIT_OK;
+  if (x->at.quiet) return EXIT_OK;
   tsr_status st = what(x->p, &text);
   if (st) return cli_fail(st);
   fputs(text, stdout);
@@ -132,7 +139,7 @@ static int audit(running *x) {
   tsr_status st = tsr_dist_program_run(x->p, x->in, x->out);
   if (!st) st = tsr_dist_program_check(x->p, &text, &failed);
   if (st) return cli_fail(st);
-  if (!x->quiet) fputs(text, stdout);
+  if (!x->at.quiet) fputs(text, stdout);
   tsr_text_free(x->ctx, &text);
   return failed ? EXIT_WRONG : EXIT_OK;
 }
@@ -141,10 +148,10 @@ static int run_all(running *x, const char *text, size_t n) {
   const tsr_dist_options o = {.compile = {.policy = x->r->policy}, .row_chunks = (int)x->r->row_chunks};
   char *why = NULL;
   tsr_status st = tsr_graph_parse(x->ctx, text, n, x->r->file, &x->g);
-  if (!st && x->r->search) st = tsr_graph_autoshard(x->g, x->mesh, &o, &why);
-  if (!st) st = tsr_dist_program_compile(x->mesh, x->g, &o, &x->p);
+  if (!st && x->r->search) st = tsr_graph_autoshard(x->g, x->at.mesh, &o, &why);
+  if (!st) st = tsr_dist_program_compile(x->at.mesh, x->g, &o, &x->p);
   if (st) return tsr_text_free(x->ctx, &why), cli_fail(st);
-  if (why && !x->quiet) fputs(why, stdout);
+  if (why && !x->at.quiet) fputs(why, stdout);
   tsr_text_free(x->ctx, &why);
   if (!make_data(x)) return cli_usage("run", "out of memory");
   st = tsr_graph_reference(x->g, (const void *const *)x->data, x->want, x->tolerance);
@@ -166,9 +173,7 @@ int run_mesh(tsr_context *ctx, const mesh_run *r) {
   running x = {.ctx = ctx, .r = r};
   size_t n;
   char *text = cli_read_file(r->file, &n);
-  int rc = text ? open_devices(&x) : EXIT_USAGE;
-  if (!rc) rc = join_team(&x);
-  if (!rc) rc = make_mesh(&x);
+  int rc = text ? mesh_place_open(ctx, r, &x.at) : EXIT_USAGE;
   if (!rc) rc = run_all(&x, text, n);
   for (int i = 0; i < x.n_in && x.in && x.data; i++) tsr_dist_tensor_destroy(&x.in[i]), free(x.data[i]);
   for (int i = 0; i < x.n_out && x.out && x.want && x.tolerance; i++) {
@@ -178,9 +183,7 @@ int run_mesh(tsr_context *ctx, const mesh_run *r) {
   free(x.in), free(x.out), free(x.data), free(x.want), free(x.tolerance), free(text);
   tsr_dist_program_destroy(&x.p);
   tsr_graph_destroy(&x.g);
-  tsr_mesh_destroy(&x.mesh);
-  tsr_team_destroy(&x.team);
-  while (x.n_devices) tsr_device_close(&x.devices[--x.n_devices]);
+  mesh_place_close(&x.at);
   return rc;
 }
 

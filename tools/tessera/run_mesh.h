@@ -1,6 +1,7 @@
 /* tools/tessera/run_mesh.h - `tessera run FILE --mesh AXES`. */
 #ifndef TOOLS_TESSERA_RUN_MESH_H
 #define TOOLS_TESSERA_RUN_MESH_H
+#include "tessera/dist.h"
 #include "tools/tessera/cli.h"
 
 typedef struct mesh_run {
@@ -13,9 +14,25 @@ typedef struct mesh_run {
   bool audit; /* says the checklist's points of distribution alone; EXIT_WRONG where one fails */
 } mesh_run;
 
+enum { MESH_MOST_DEVICES = 64 };
+
+/* The devices, the processes and the mesh that were asked for. */
+typedef struct mesh_place {
+  tsr_device *devices[MESH_MOST_DEVICES];
+  int n_devices;
+  tsr_team *team; /* of processes; NULL: all ranks are here */
+  bool quiet;     /* another process speaks */
+  tsr_mesh *mesh;
+} mesh_place;
+/* An exit code; *out is to be closed in any case. */
+int mesh_place_open(tsr_context *ctx, const mesh_run *r, mesh_place *out);
+void mesh_place_close(mesh_place *p);
+
 /* Runs the graph on random inputs on a mesh of these devices, says what each collective took and whether the results
  * are those of the reference; EXIT_WRONG where they aren't. Of several processes rank 0's speaks. */
 int run_mesh(tsr_context *ctx, const mesh_run *r);
+/* `tessera bench FILE --mesh AXES` (bench_mesh.c). */
+int bench_mesh(int argc, char **argv);
 /* `tessera check FILE --mesh AXES`. */
 int check_mesh(int argc, char **argv);
 #endif
