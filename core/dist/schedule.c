@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/base/int_math.h"
 #include "core/dist/memory.h"
 #include "core/dist/order.h"
 
@@ -23,13 +24,20 @@ typedef struct builder {
   ir_op **open;
   bucket waiting; /* collectives of one kind that have not begun */
   int first;      /* all ops before it are begun */
+  int n_left;     /* collectives that have not come yet: none joins the waiting ones any more */
 } builder;
 
 static int state_of(const builder *b, const ir_value *v) { return v->def ? b->state[v->def->scratch] : DONE; }
 
+/* A chunk's collective goes by itself, and its second half behind its first one. */
+static bool is_chunk(const ir_op *op) { return graph_is_kind(op, GRAPH_COLLECTIVE) && ir_get_attr(op, "chunk"); }
+
 static bool is_ready(const builder *b, const ir_op *op) {
-  for (int i = 0; i < op->n_operands; i++)
-    if (state_of(b, op->operands[i]) != DONE) return false;
+  for (int i = 0; i < op->n_operands; i++) {
+    const ir_value *v = op->operands[i];
+    const int state = state_of(b, v);
+    if (state != DONE && !(state == DONE_PENDING && is_chunk(op) && is_chunk(v->def))) return false;
+  }
   return true;
 }
 
@@ -51,10 +59,21 @@ static bool close_open(builder *b) {
 
 static int64_t bytes_of(const ir_value *v) { return ir_type_bytes(v->type); }
 
+static bool may_join(const ir_op *op) {
+  return op->def->code == G_ALL_REDUCE || op->def->code == G_REDUCE_SCATTER || op->def->code == G_ALL_GATHER;
+}
+
+int64_t dist_bucket_bytes(const ir_op *func) {
+  int64_t all[3] = {0};
+  for (const ir_op *op = func->regions[0]->first; op; op = op->next)
+    if (graph_is_kind(op, GRAPH_COLLECTIVE) && may_join(op) && !is_chunk(op))
+      all[op->def->code == G_ALL_REDUCE ? 0 : op->def->code == G_REDUCE_SCATTER ? 1 : 2] += bytes_of(op->operands[0]);
+  return clamp64(max64(all[0], max64(all[1], all[2])) / 4, 1 << 20, 25 << 20);
+}
+
 static bool same_kind(const ir_op *a, const ir_op *b) {
   const graph_collective x = graph_collective_get(a), y = graph_collective_get(b);
-  const bool joins = a->def->code == G_ALL_REDUCE || a->def->code == G_REDUCE_SCATTER || a->def->code == G_ALL_GATHER;
-  return joins && a->def == b->def && !strcmp(x.axes, y.axes) && !strcmp(x.reduction, y.reduction) &&
+  return may_join(a) && a->def == b->def && !strcmp(x.axes, y.axes) && !strcmp(x.reduction, y.reduction) &&
          a->operands[0]->type->dtype == b->operands[0]->type->dtype;
 }
 
@@ -69,12 +88,14 @@ static bool flush(builder *b) {
 
 static bool add_collective(builder *b, ir_op *op) {
   const int64_t bytes = bytes_of(op->operands[0]);
-  if (b->waiting.n && (!same_kind(op, b->waiting.ops[0]) || b->waiting.bytes + bytes > b->o->bucket_bytes) && !flush(b))
-    return false;
+  const bool joins = !is_chunk(op) && b->waiting.n && same_kind(op, b->waiting.ops[0]) &&
+                     b->waiting.bytes + bytes <= b->o->bucket_bytes;
+  if (b->waiting.n && !joins && !flush(b)) return false;
   b->waiting.ops[b->waiting.n++] = op;
   b->waiting.bytes += bytes;
   b->state[op->scratch] = DONE_PENDING;
-  return true;
+  if (!is_chunk(op) && --b->n_left && b->waiting.bytes < b->o->bucket_bytes) return true;
+  return flush(b);
 }
 
 /* A collective under way is waited for: its results are there from now on. */
@@ -212,7 +233,10 @@ tsr_status dist_schedule_make(ir_op *func, const dist_schedule_options *o, dist_
   s->steps = arena_array(&s->arena, dist_step, 2 * n_ops + 2);
   s->slots = arena_array(&s->arena, dist_slot, n_values + 1);
   bool ok = b.ops && b.open && b.waiting.ops && b.state && b.step_of && s->steps && s->slots;
-  for (ir_op *op = body->first; ok && op != body->last; op = op->next) b.ops[b.n_ops++] = op;
+  for (ir_op *op = body->first; ok && op != body->last; op = op->next) {
+    b.ops[b.n_ops++] = op;
+    b.n_left += graph_is_kind(op, GRAPH_COLLECTIVE) && graph_collective_moves(op) && !is_chunk(op);
+  }
   ok = ok && order(&b) && make_slots(&b, body) && dist_order_make(s) && dist_memory_make(s);
   if (ok) return NULL;
   dist_schedule_clear(s);

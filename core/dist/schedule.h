@@ -11,6 +11,9 @@ typedef struct dist_schedule_options {
   int64_t bucket_bytes; /* collectives of a kind are joined up to this many; 0: never */
 } dist_schedule_options;
 
+/* What buckets are where nobody says: a quarter of all that is joined, so that the first ones go beside the computing
+ * of the last ones, from 1 MiB, below which latencies count, to 25 MiB, above which joining saves nothing. */
+int64_t dist_bucket_bytes(const ir_op *func);
 /* The scratch of func's values becomes their slots (-1: none). func must outlive the schedule. */
 TSR_MUST_USE tsr_status dist_schedule_make(ir_op *func, const dist_schedule_options *o, dist_schedule *out);
 void dist_schedule_clear(dist_schedule *s);

@@ -55,8 +55,7 @@ static ir_op *copy_op(ir_builder *b, const ir_op *op, copy_map *c) {
   for (int i = 0; i < op->n_results; i++) {
     n->results[i]->type = op->results[i]->type ? ir_type_get(b->m, op->results[i]->type) : NULL;
     if (op->results[i]->name && !(n->results[i]->name = arena_str(&b->m->arena, op->results[i]->name))) return NULL;
-    const char *shard = op->results[i]->shard;
-    if (shard && !(n->results[i]->shard = arena_str(&b->m->arena, shard))) return NULL;
+    if (!ir_placement_copy(b->m, n->results[i], op->results[i])) return NULL;
     if (!copy_note(c, op->results[i], n->results[i])) return NULL;
   }
   if (!ir_attrs_copy(n, op)) return NULL;

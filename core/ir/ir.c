@@ -192,9 +192,15 @@ ir_value *ir_block_arg(ir_module *m, ir_block *b, const ir_type *type, const cha
   return a;
 }
 
+bool ir_placement_copy(ir_module *m, ir_value *to, const ir_value *from) {
+  to->shard = from->shard ? arena_str(&m->arena, from->shard) : NULL;
+  to->layout = from->layout ? arena_str(&m->arena, from->layout) : NULL;
+  return !from->shard == !to->shard && !from->layout == !to->layout;
+}
+
 ir_value *ir_block_arg_like(ir_module *m, ir_block *b, const ir_type *type, const ir_value *like) {
   ir_value *v = ir_block_arg(m, b, type, like->name);
-  if (v && like->shard && !(v->shard = arena_str(&m->arena, like->shard))) return NULL;
+  if (v && !ir_placement_copy(m, v, like)) return NULL;
   if (v) v->loc = ir_value_loc(like);
   return v;
 }

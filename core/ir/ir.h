@@ -124,7 +124,8 @@ struct ir_value {
   ir_loc loc;       /* of an argument; a result is where its op is (ir_value_loc) */
   int64_t scratch; /* for the running pass */
   void *data;
-  const char *shard; /* how a tensor lies on a mesh (ir/shard.h); NULL: not said. No part of its type */
+  /* How a tensor lies on a mesh (ir/shard.h) and in memory (ir/layout.h); NULL: not said. No part of its type. */
+  const char *shard, *layout;
   ir_value *forward; /* what stands in its place, until the ops that read it are settled (ir_forward); else NULL */
 };
 
@@ -296,6 +297,8 @@ ir_op *ir_op_copy(ir_builder *b, const ir_op *op, ir_value *(*map)(void *user, i
 ir_value *ir_block_arg(ir_module *m, ir_block *b, const ir_type *type, const char *name);
 /* One with the name and the place in the text of `like`, whatever module that belongs to. */
 ir_value *ir_block_arg_like(ir_module *m, ir_block *b, const ir_type *type, const ir_value *like);
+/* `to`, of module m, lies where `from` does. False when out of memory. */
+bool ir_placement_copy(ir_module *m, ir_value *to, const ir_value *from);
 /* `to`, of any module, gets arguments like all of from's; each of those keeps its counterpart in data. */
 bool ir_block_args_copy(ir_module *m, ir_block *to, const ir_block *from);
 void ir_op_remove(ir_op *op); /* unlinks; results must have no uses left */

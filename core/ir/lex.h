@@ -34,7 +34,11 @@ static inline bool lex_is_beyond(bool is_int, int64_t i, double f) { return is_i
 /* Checks that the whole text is UTF-8 without zero bytes. */
 tsr_status lex_check_utf8(lexer *x);
 
-/* The type of a value, behind which may stand how a tensor lies on a mesh (ir/shard.h); *shard is NULL otherwise. */
-tsr_status lex_value_type(lexer *x, const ir_type **out, const char **shard);
+/* Where a tensor lies, on a mesh (ir/shard.h) and in memory (ir/layout.h): NULL where that isn't said. */
+typedef struct lex_placement {
+  const char *shard, *layout;
+} lex_placement;
+/* The type of a value, behind which may stand where it lies. */
+tsr_status lex_value_type(lexer *x, const ir_type **out, lex_placement *where);
 tsr_status lex_attr(lexer *x, int depth, ir_attr **out);
 #endif

@@ -5,6 +5,7 @@
 
 #include "core/base/dtype.h"
 #include "core/ir/attrs.h"
+#include "core/ir/layout.h"
 #include "core/ir/lex.h"
 #include "core/ir/shard.h"
 
@@ -87,13 +88,36 @@ static tsr_status shard_entry(lexer *x, const char *separator, const char **list
   return *list ? NULL : st_oom();
 }
 
-/* {shard = ["dp", "*"], partial = ["tp"]}, in either order, as ir/shard.h has it. */
-static tsr_status shard_of(lexer *x, int rank, const char **out) {
-  const char *parts[2] = {NULL, ""}, *const keys[2] = {"shard", "partial"}, *at = x->p;
+/* = [1, 0], as ir/layout.h has it. */
+static tsr_status layout_of(lexer *x, int rank, const char **out) {
+  int64_t order[TSR_MAX_RANK];
+  int n = 0;
+  const char *at = x->p;
+  TSR_TRY(lex_expect(x, "="));
+  TSR_TRY(lex_expect(x, "["));
+  for (; !lex_eat(x, "]"); n++) {
+    if (n) TSR_TRY(lex_expect(x, ","));
+    if (n == rank) return lex_error(x, at, "%s", ir_layout_fault(order, n + 1, rank));
+    TSR_TRY(lex_int(x, &order[n]));
+  }
+  const char *why = ir_layout_fault(order, n, rank);
+  if (why) return lex_error(x, at, "%s", why);
+  return (*out = ir_layout_make(&x->m->arena, order, n)) ? NULL : st_oom();
+}
+
+/* {layout = [1, 0], shard = ["dp", "*"], partial = ["tp"]}, each at most once, in any order. */
+static tsr_status placement(lexer *x, int rank, lex_placement *out) {
+  const char *parts[2] = {NULL, NULL}, *const keys[2] = {"shard", "partial"}, *at = x->p;
   TSR_TRY(lex_expect(x, "{"));
   do {
-    const int which = lex_eat(x, keys[0]) ? 0 : lex_eat(x, keys[1]) ? 1 : -1;
-    if (which < 0) return lex_error(x, x->p, "expected shard = or partial =");
+    const char *key = (lex_skip(x), x->p);
+    const int which = lex_eat(x, keys[0]) ? 0 : lex_eat(x, keys[1]) ? 1 : lex_eat(x, "layout") ? 2 : -1;
+    if (which < 0) return lex_error(x, x->p, "expected layout =, shard = or partial =");
+    if (which == 2 ? out->layout != NULL : parts[which] != NULL) return lex_error(x, key, "it is given twice");
+    if (which == 2) {
+      TSR_TRY(layout_of(x, rank, &out->layout));
+      continue;
+    }
     TSR_TRY(lex_expect(x, "="));
     TSR_TRY(lex_expect(x, "["));
     parts[which] = "";
@@ -103,31 +127,31 @@ static tsr_status shard_of(lexer *x, int rank, const char **out) {
     }
   } while (lex_eat(x, ","));
   TSR_TRY(lex_expect(x, "}"));
-  if (!parts[0]) return lex_error(x, at, "shard = is missing");
-  *out = *parts[1] ? arena_fmt(&x->m->arena, "%s|%s", parts[0], parts[1]) : parts[0];
-  if (!*out) return st_oom();
-  const char *why = ir_shard_fault(*out, rank);
+  if (!parts[0]) return parts[1] ? lex_error(x, at, "shard = is missing") : NULL;
+  out->shard = parts[1] && *parts[1] ? arena_fmt(&x->m->arena, "%s|%s", parts[0], parts[1]) : parts[0];
+  if (!out->shard) return st_oom();
+  const char *why = ir_shard_fault(out->shard, rank);
   return why ? lex_error(x, at, "%s", why) : NULL;
 }
 
-static tsr_status shaped(lexer *x, ir_type *t, bool with_layout, const char **shard) {
+static tsr_status shaped(lexer *x, ir_type *t, bool with_layout, lex_placement *where) {
   TSR_TRY(lex_expect(x, "<"));
   TSR_TRY(dims_and_dtype(x, t));
   if (with_layout) TSR_TRY(layout(x, t));
-  else if (shard && t->kind == IR_T_TENSOR && lex_eat(x, ",")) TSR_TRY(shard_of(x, t->rank, shard));
+  else if (where && t->kind == IR_T_TENSOR && lex_eat(x, ",")) TSR_TRY(placement(x, t->rank, where));
   if (!ir_type_fits(t)) return lex_error(x, x->p, "the number of elements overflows 64 bits");
   TSR_TRY(check_element(x, t));
   return lex_expect(x, ">");
 }
 
-tsr_status lex_value_type(lexer *x, const ir_type **out, const char **shard) {
+tsr_status lex_value_type(lexer *x, const ir_type **out, lex_placement *where) {
   static const struct { const char *word; ir_type_kind kind; bool layout; } words[] = {
       {"tensor", IR_T_TENSOR, false},         {"vector", IR_T_VECTOR, false},        {"!tessera.view", IR_T_VIEW, true},
       {"!tessera.shared", IR_T_SHARED, true}, {"!tessera.frag", IR_T_FRAG, true},    {"!tessera.array", IR_T_ARRAY, true},
       {"!tessera.matrix", IR_T_MATRIX, true}, {"!tessera.ptr", IR_T_PTR, true}};
   ir_type t = {0};
   *out = NULL;
-  if (shard) *shard = NULL;
+  if (where) *where = (lex_placement){0};
   lex_skip(x);
   if (lex_eat(x, "index")) t.kind = IR_T_INDEX;
   else if (lex_eat(x, "none")) t.kind = IR_T_NONE;
@@ -136,7 +160,7 @@ tsr_status lex_value_type(lexer *x, const ir_type **out, const char **shard) {
     for (size_t i = 0; i < sizeof words / sizeof *words && !t.kind; i++)
       if (lex_eat(x, words[i].word)) {
         t.kind = words[i].kind;
-        TSR_TRY(shaped(x, &t, words[i].layout, shard));
+        TSR_TRY(shaped(x, &t, words[i].layout, where));
       }
     if (!t.kind) {
       if (x->p == x->end || !ascii_letter(*x->p)) return lex_error(x, x->p, "expected a type");
@@ -165,9 +189,9 @@ static tsr_status type_list(lexer *x, int depth, types *list) {
   if (lex_eat(x, ")")) return NULL;
   do {
     if (!al_grow(x->al, &list->v, &list->cap, list->n + 1, sizeof *list->v)) return st_oom();
-    const char *shard; /* the values say it */
+    lex_placement where; /* the values say it */
     TSR_TRY(lex_peek(x, '(') ? function_type(x, depth + 1, &list->v[list->n])
-                             : lex_value_type(x, &list->v[list->n], &shard));
+                             : lex_value_type(x, &list->v[list->n], &where));
     list->n++;
   } while (lex_eat(x, ","));
   return lex_expect(x, ")");
@@ -184,9 +208,9 @@ static tsr_status function_type(lexer *x, int depth, const ir_type **out) {
   if (lex_peek(x, '(')) {
     TSR_GOTO(type_list(x, depth, &results));
   } else {
-    const char *shard;
+    lex_placement where;
     if (!al_grow(x->al, &results.v, &results.cap, 1, sizeof *results.v)) st = st_oom();
-    else st = lex_value_type(x, &results.v[results.n++], &shard);
+    else st = lex_value_type(x, &results.v[results.n++], &where);
     if (st) goto done;
   }
   *out = ir_type_function(x->m, in.v, (int)in.n, results.v, (int)results.n);

@@ -46,7 +46,7 @@ void ir_ops_json(strb *b) {
 
 static const char *const intros[IR_N_LEVELS] = {
     "Operations that belong to no level.",
-    "The algebra: tensors in, tensors out, no device detail; `?` is a dimension unknown until `tsr_graph_specialize`. `core/ir/graph/ops.h` explains the level.",
+    "The algebra: tensors in, tensors out, no device detail; `?` is a dimension unknown until `tsr_graph_specialize`. Behind the type of what a function takes or gives may stand where it lies: `tensor<8x4xf32, {layout = [1, 0], shard = [\"dp\", \"*\"]}>` has its dimensions in memory in this order, the slowest first (`tsr_graph_layout`), and rows cut along `dp` of a mesh ([distributed.md](distributed.md)). `core/ir/graph/ops.h` explains the level.",
     "What becomes a kernel and how. `core/ir/schedule/schedule.h` explains the level.",
     "One kernel as a block program; every operation is collective over the block. `core/ir/tile/tile.h` explains the level.",
     "One kernel for one device: threads, lanes, barriers, matrix instructions."};

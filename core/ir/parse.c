@@ -112,6 +112,13 @@ static bool name_push(parser *p, name_list *l, const char *name, const char *at,
   return true;
 }
 
+/* Layouts are of what functions of Graph IR take and give. */
+static tsr_status check_layout(parser *p, const char *at, const ir_block *b, const lex_placement *where) {
+  const ir_opdef *around = b && b->parent ? b->parent->def : NULL;
+  if (!where->layout || (around && around->level == IR_GRAPH && around->flags & IR_ISOLATED)) return NULL;
+  return lex_error(&p->x, at, "only inputs and results of functions of Graph IR have a layout");
+}
+
 static tsr_status parse_op(parser *p, ir_builder *b, int depth);
 
 static tsr_status parse_region(parser *p, ir_block *block, int depth) {
@@ -129,15 +136,16 @@ static tsr_status parse_region(parser *p, ir_block *block, int depth) {
         lex_skip(x);
         const char *name, *at = x->p;
         const ir_type *type;
-        const char *shard;
+        lex_placement where;
         TSR_TRY(value_name(p, &name));
         TSR_TRY(lex_expect(x, ":"));
-        TSR_TRY(lex_value_type(x, &type, &shard));
+        TSR_TRY(lex_value_type(x, &type, &where));
+        TSR_TRY(check_layout(p, at, block, &where));
         if (lookup(p, name, mark)) return lex_error(x, at, "%%%s is defined twice", name);
         ir_value *v = ir_block_arg(x->m, block, type, kept_name(name));
         if (!v) return st_oom();
         v->loc = lex_loc(x, at);
-        v->shard = shard;
+        v->shard = where.shard, v->layout = where.layout;
         TSR_TRY(bind(p, name, v));
       } while (lex_eat(x, ","));
       TSR_TRY(lex_expect(x, ")"));
@@ -171,10 +179,10 @@ static tsr_status parse_attrs(parser *p, ir_op *op, const char *close) {
   return lex_expect(x, close);
 }
 
-/* What is written behind a value's name: its type, and how it lies on a mesh, NULL where that is not said. */
+/* What is written behind a value's name. */
 typedef struct value_type {
   const ir_type *type;
-  const char *shard;
+  lex_placement where;
 } value_type;
 
 static tsr_status parse_type_list(parser *p, value_type *types, int n, const char *what) {
@@ -185,7 +193,7 @@ static tsr_status parse_type_list(parser *p, value_type *types, int n, const cha
   if (!lex_eat(x, ")")) {
     do {
       value_type t;
-      TSR_TRY(lex_value_type(x, &t.type, &t.shard));
+      TSR_TRY(lex_value_type(x, &t.type, &t.where));
       if (i < n) types[i] = t;
       i++;
     } while (lex_eat(x, ","));
@@ -200,21 +208,27 @@ static tsr_status parse_signature(parser *p, value_type *operands, int n_operand
   if (!lex_eat(x, ":")) return NULL;
   TSR_TRY(parse_type_list(p, operands, n_operands, "operand"));
   TSR_TRY(lex_expect(x, "->"));
+  const char *from = x->p;
   value_type *results = arena_array(&x->m->arena, value_type, op->n_results + 1);
   if (!results) return st_oom();
   if (lex_peek(x, '(')) {
     TSR_TRY(parse_type_list(p, results, op->n_results, "result"));
   } else {
     const char *at = x->p;
-    TSR_TRY(lex_value_type(x, &results[0].type, &results[0].shard));
+    TSR_TRY(lex_value_type(x, &results[0].type, &results[0].where));
     if (op->n_results != 1) return lex_error(x, at, "1 result type for %d results", op->n_results);
   }
   for (int i = 0; i < op->n_results; i++) {
     op->results[i]->type = results[i].type;
-    op->results[i]->shard = results[i].shard;
+    TSR_TRY(check_layout(p, from, op->parent, &results[i].where));
+    op->results[i]->shard = results[i].where.shard;
+    op->results[i]->layout = results[i].where.layout;
   }
   return NULL;
 }
+
+/* Where an operand lies is said where it is defined; here it may be said again. */
+static bool says_same(const char *here, const char *there) { return !here || (there && !strcmp(here, there)); }
 
 static tsr_status resolve_operand(parser *p, ir_op *op, int i, const char *name, const char *at,
                                   value_type declared) {
@@ -227,8 +241,10 @@ static tsr_status resolve_operand(parser *p, ir_op *op, int i, const char *name,
     TSR_TRY(bind(p, name, v));
   }
   if (!v) return lex_error(&p->x, at, "%%%s is not defined before this use", name);
-  if (declared.shard && (!v->shard || strcmp(declared.shard, v->shard)))
+  if (!says_same(declared.where.shard, v->shard))
     return lex_error(&p->x, at, "%%%s is sharded otherwise where it is defined than written here", name);
+  if (!says_same(declared.where.layout, v->layout))
+    return lex_error(&p->x, at, "%%%s lies otherwise in memory where it is defined than written here", name);
   if (declared.type && declared.type != v->type) {
     strb s;
     strb_init(&s, p->x.al);

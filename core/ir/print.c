@@ -7,7 +7,7 @@
 #include "core/base/dtype.h"
 #include "core/base/name_set.h"
 #include "core/base/number.h"
-#include "core/ir/shard.h"
+#include "core/ir/layout.h"
 
 static void put_string(strb *b, const char *s) {
   strb_putc(b, '"');
@@ -160,7 +160,7 @@ static void put_type(strb *b, const ir_type *t) {
 }
 
 static void put_value_type(strb *b, const ir_value *v) {
-  if (v->shard) ir_shard_print_type(b, v->type, v->shard);
+  if (v->layout || v->shard) ir_placed_type_print(b, v->type, v->layout, v->shard);
   else put_type(b, v->type);
 }
 

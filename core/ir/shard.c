@@ -85,18 +85,13 @@ static void put_list(strb *b, const char *s, size_t n) {
   strb_putc(b, ']');
 }
 
-void ir_shard_print_type(strb *b, const ir_type *t, const char *shard) {
+void ir_shard_print(strb *b, const char *shard) {
   const size_t n = strcspn(shard, "|");
-  ir_type_print(b, t);
-  if (b->failed || !b->n) return;
-  b->p[--b->n] = 0; /* the '>' */
-  strb_puts(b, ", {shard = ");
+  strb_puts(b, "shard = ");
   put_list(b, shard, n);
-  if (shard[n]) {
-    strb_puts(b, ", partial = ");
-    put_list(b, shard + n + 1, strlen(shard + n + 1));
-  }
-  strb_puts(b, "}>");
+  if (!shard[n]) return;
+  strb_puts(b, ", partial = ");
+  put_list(b, shard + n + 1, strlen(shard + n + 1));
 }
 
 bool ir_mesh_next(const char **at, const char **name, int *n, int64_t *size) {

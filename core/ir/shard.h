@@ -19,8 +19,8 @@ typedef struct ir_shard_axis {
 bool ir_shard_next(const char **at, const char *shard, ir_shard_axis *out);
 /* What is wrong with it for a tensor of this rank: one sentence; NULL: nothing. */
 const char *ir_shard_fault(const char *shard, int rank);
-/* tensor<8x4xf32, {shard = [...]}> */
-void ir_shard_print_type(strb *b, const ir_type *t, const char *shard);
+/* shard = ["dp", "*"], partial = ["tp"] */
+void ir_shard_print(strb *b, const char *shard);
 
 /* The size of an axis of a mesh; 0: it has none of that name. */
 int64_t ir_mesh_size(const char *mesh, const char *name, int n);

@@ -8,6 +8,7 @@
 #include "core/base/knob.h"
 #include "core/passes/graph/complex.h"
 #include "core/passes/graph/expand_ops.h"
+#include "core/passes/graph/layouts.h"
 #include "core/passes/graph/outline.h"
 #include "core/passes/graph/packed.h"
 #include "core/passes/graph/precision.h"
@@ -21,6 +22,10 @@
 #include "core/passes/schedule/rematerialize.h"
 #include "core/passes/schedule/transpose_operand.h"
 #include "core/passes/tile/from_schedule.h"
+
+static tsr_status layouts(const pipeline *p, ir_module *m, ir_module **out) {
+  return graph_apply_layouts(m, &p->options);
+}
 
 static tsr_status outline(const pipeline *p, ir_module *m, ir_module **out) {
   return graph_outline_module(m, &p->options);
@@ -116,6 +121,7 @@ static tsr_status link_program(const pipeline *p, ir_module *m, ir_module **out)
 }
 
 static const pass_row rows[] = {
+    {"layouts", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, layouts, true, "inputs and results that aren't row-major become so, with transposes"},
     {"outline", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, outline, true, "regions of if and while that are not written out become functions"},
     {"rules", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, rules, true, "the application's rewrite rules, on the graph as it is given"},
     {"expand_ops", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, expand_ops, true, "composite ops become the ops that they stand for"},

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/dist/chunk.h"
 #include "core/dist/order.h"
 #include "core/passes/graph/expand_ops.h"
+#include "core/passes/graph/layouts.h"
 #include "core/passes/graph/packed.h"
 #include "core/runtime/dist.h"
 #include "core/runtime/rule.h"
@@ -14,8 +16,6 @@ static const char fn[] = "dist_program_compile";
 
 static const char how_to_shard[] =
     "tsr_graph_shard on an input, {shard = [\"dp\", \"*\"]} behind its type in IR text, or tsr_graph_autoshard";
-
-enum { BUCKET = 25 << 20 };
 
 static void note(void *user, const ir_op *op, const char *rule, bool fired, const char *text) {
   trace_add(user, "shard", rule, op, fired, "%s", text);
@@ -93,6 +93,18 @@ static tsr_status refuse_packed(const tsr_dist_program *p, const ir_op *func) {
   return NULL;
 }
 
+static tsr_status chunk_products(tsr_dist_program *p, const dist_schedule_options *schedule) {
+  dist_machine machine;
+  dist_links links;
+  const dist_notes notes = {note, &p->trace};
+  const dist_chunk_options o = {.chunks = p->options.row_chunks, .schedule = *schedule};
+  TSR_TRY(find_machine(p, &machine));
+  TSR_TRY(dist_links_init(&links, &machine, &p->mesh->m));
+  tsr_status st = dist_chunk(&p->rank, &links, &o, &notes);
+  dist_links_clear(&links);
+  return st;
+}
+
 /* The name of a graph's function tells it from others of the module. */
 static tsr_status make_rank_program(tsr_dist_program *p, const tsr_graph *g) {
   ir_module *m = NULL;
@@ -108,6 +120,7 @@ static tsr_status make_rank_program(tsr_dist_program *p, const tsr_graph *g) {
     if (ir_type_count(func->regions[0]->args[i]->type) == IR_DYNAMIC)
       TSR_GOTO(
           RT_BAD(p->mesh->ctx, fn, "tsr_graph_specialize gives it a number", "input %d has an unknown dimension", i));
+  TSR_GOTO(graph_apply_layouts(m, &passes));
   TSR_GOTO(rt_rules(p->mesh->ctx, &p->arena, &passes));
   TSR_GOTO(graph_expand_module(m, &passes));
   func = graph_find_func(m, ir_get_str(g->func, "sym_name", NULL));
@@ -323,12 +336,13 @@ static tsr_status describe_path(tsr_dist_program *p) {
 
 static tsr_status build(tsr_dist_program *p, const tsr_graph *g) {
   const int64_t bucket = p->options.bucket_bytes;
+  int n_ops = 0;
+  TSR_TRY(make_rank_program(p, g));
   const dist_schedule_options o = {.one_stream = p->options.no_overlap,
                                    .bucket_bytes = bucket > 0   ? bucket
                                                    : bucket < 0 ? 0
-                                                                : BUCKET};
-  int n_ops = 0;
-  TSR_TRY(make_rank_program(p, g));
+                                                                : dist_bucket_bytes(p->rank.func)};
+  TSR_TRY(chunk_products(p, &o));
   char hazard[256];
   TSR_TRY(dist_schedule_make(p->rank.func, &o, &p->schedule));
   if (!dist_schedule_check(&p->schedule, hazard, sizeof hazard))
@@ -363,6 +377,7 @@ tsr_status tsr_dist_program_compile(tsr_mesh *mesh, const tsr_graph *g, const ts
   if (o) {
     TSR_TRY(rt_check_options(mesh->ctx, fn, &o->compile));
     TSR_TRY(rt_check_enum(&mesh->ctx->al, fn, "uneven", (int64_t)o->uneven, "pad, refuse"));
+    if (o->row_chunks < 0) return RT_BAD(mesh->ctx, fn, "0: the planner's choice", "%d chunks", o->row_chunks);
     if (o->compile.n_schedules || o->compile.keep_after)
       return RT_BAD(mesh->ctx, fn, NULL, "schedules by hand and kept passes are of one program, a mesh runs several");
   }

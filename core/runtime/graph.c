@@ -4,6 +4,8 @@
 #include "core/base/dtype.h"
 #include "core/ir/graph/eval.h"
 #include "core/ir/graph/ops.h"
+#include "core/ir/layout.h"
+#include "core/passes/graph/layouts.h"
 #include "core/runtime/internal.h"
 #include "tessera/transform.h"
 
@@ -222,6 +224,17 @@ tsr_status tsr_graph_output(tsr_graph *g, tsr_value v) {
   return ir_add_operand(g->func->regions[0]->last, g->values[v - 1]) ? NULL : end(g, st_oom());
 }
 
+tsr_status tsr_graph_layout(tsr_graph *g, tsr_value v, const int64_t *order, int n) {
+  const char *const fn = "graph_layout";
+  RT_NEED(fn, "g", g);
+  TSR_TRY(rt_check_array(fn, "order", order, n));
+  if (v < 1 || v > g->n_values) return RT_BAD(g->ctx, fn, NULL, "not a value of this graph");
+  ir_value *x = g->values[v - 1];
+  const char *why = ir_layout_fault(order, n, x->type->rank);
+  if (why) return RT_BAD(g->ctx, fn, "of a matrix: {0, 1} by rows, {1, 0} by columns", "%s", why);
+  return (x->layout = ir_layout_make(&g->m->arena, order, n)) ? NULL : st_oom();
+}
+
 tsr_status tsr_graph_set_memory_budget(tsr_graph *g, int64_t bytes) {
   RT_NEED("graph_set_memory_budget", "g", g);
   if (bytes < 0) return RT_BAD(g->ctx, "graph_set_memory_budget", "0 = none", "%lld bytes", (long long)bytes);
@@ -263,9 +276,21 @@ static tsr_status check_inputs(const tsr_graph *g, const char *fn, const void *c
   return NULL;
 }
 
+/* Inputs and results are read and written as they lie in memory: *func is g's function, or one of *copy. */
+static tsr_status as_in_memory(const tsr_graph *g, ir_module **copy, ir_op **func) {
+  *copy = NULL;
+  *func = g->func;
+  if (!graph_has_layouts(g->func)) return NULL;
+  TSR_TRY(ir_module_clone(g->m, copy));
+  *func = graph_find_func(*copy, ir_get_str(g->func, "sym_name", NULL));
+  return graph_apply_layouts(*copy, NULL);
+}
+
 tsr_status tsr_graph_reference(const tsr_graph *g, const void *const *inputs, double *const *outputs,
                                double *const *tolerance) {
   graph_evaluator *e = NULL;
+  ir_module *copy = NULL;
+  ir_op *func;
   tsr_status st = NULL;
   RT_NEED("graph_reference", "g", g);
   TSR_TRY(check_inputs(g, "graph_reference", inputs));
@@ -273,10 +298,11 @@ tsr_status tsr_graph_reference(const tsr_graph *g, const void *const *inputs, do
   for (int i = 0; i < tsr_graph_n_outputs(g); i++)
     if (tsr_graph_output_info(g, i).bytes) RT_NEED("graph_reference", "an output", outputs[i]);
   TSR_TRY(ir_verify(g->m));
-  TSR_TRY(graph_evaluator_create(g->func, inputs, &e));
+  TSR_GOTO(as_in_memory(g, &copy, &func));
+  TSR_GOTO(graph_evaluator_create(func, inputs, &e));
   graph_evaluator_set_custom(e, rt_custom_eval, g->ctx);
   TSR_GOTO(graph_evaluate_all(e));
-  const ir_op *ret = g->func->regions[0]->last;
+  const ir_op *ret = func->regions[0]->last;
   for (int i = 0; i < ret->n_operands; i++) {
     int64_t n = graph_numbers(ret->operands[i]->type);
     for (int64_t k = 0; k < n; k++) {
@@ -288,12 +314,15 @@ tsr_status tsr_graph_reference(const tsr_graph *g, const void *const *inputs, do
   }
 done:
   graph_evaluator_destroy(&e);
+  ir_module_destroy(&copy);
   return st;
 }
 
 tsr_status tsr_graph_reference_at(const tsr_graph *g, const void *const *inputs, int output, const int64_t *elements,
                                   int n, double *values, double *tolerance) {
   graph_evaluator *e = NULL;
+  ir_module *copy = NULL;
+  ir_op *func;
   tsr_status st = NULL;
   RT_NEED("graph_reference_at", "g", g);
   TSR_TRY(check_inputs(g, "graph_reference_at", inputs));
@@ -303,7 +332,9 @@ tsr_status tsr_graph_reference_at(const tsr_graph *g, const void *const *inputs,
   if (output < 0 || output >= ret->n_operands)
     return RT_BAD(g->ctx, "graph_reference_at", NULL, "no output %d", output);
   int64_t count = graph_numbers(ret->operands[output]->type);
-  TSR_TRY(graph_evaluator_create(g->func, inputs, &e));
+  TSR_GOTO(as_in_memory(g, &copy, &func));
+  ret = func->regions[0]->last;
+  TSR_GOTO(graph_evaluator_create(func, inputs, &e));
   graph_evaluator_set_custom(e, rt_custom_eval, g->ctx);
   for (int i = 0; i < n; i++) {
     graph_num x;
@@ -316,6 +347,7 @@ tsr_status tsr_graph_reference_at(const tsr_graph *g, const void *const *inputs,
   }
 done:
   graph_evaluator_destroy(&e);
+  ir_module_destroy(&copy);
   return st;
 }
 

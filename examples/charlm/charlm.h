@@ -136,8 +136,8 @@ void program_run(const program *p, const tensor *in, int n_in, const tensor *out
 
 typedef struct trainer trainer;
 /* Compiles for the device; the parameters are those of step 0. memory: bytes of the gradients' temporaries, 0: any
- * number. */
-trainer *trainer_create(const place *at, const config *c, int64_t memory, const char *schedule);
+ * number. chunks: of the stage's layers, which its schedule interleaves. */
+trainer *trainer_create(const place *at, const config *c, int64_t memory, const char *schedule, int chunks);
 void trainer_destroy(trainer **t);
 typedef struct outcome { float loss, norm, rate, scale; } outcome; /* norm: of the gradients, without the scale */
 /* Step number `step`, from 1 on. */

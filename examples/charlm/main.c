@@ -30,6 +30,7 @@ typedef struct options {
   placement at;
   const char *schedule, *text, *csv, *html, *checkpoint;
   int steps, every, memory; /* memory: KiB; 0: any number */
+  int chunks;               /* of a stage's layers; more than one are interleaved */
 } options;
 
 static const char usage[] =
@@ -46,7 +47,8 @@ static const char usage[] =
     "  --text PATH        a file, or the files of a folder (/usr/share/common-licenses)\n"
     "  --batch, --length  sequences a step, bytes of each (8, 128)\n"
     "  --microbatches N   that a batch is cut into (1; of a pipeline twice its stages)\n"
-    "  --schedule S       of a pipeline: 1f1b or gpipe (1f1b)\n"
+    "  --schedule S       of a pipeline: 1f1b, gpipe, interleaved or zero_bubble (1f1b)\n"
+    "  --chunks N         of a stage's layers, which take turns by the schedule interleaved (2)\n"
     "  --layers, --width, --heads   the model (2, 128, 4)\n"
     "  --rate, --warmup   learning rate, steps until it is reached (0.003, 20)\n"
     "  --half T           the 16-bit type of modes standard and aggressive: bf16 or f16 (bf16)\n"
@@ -82,7 +84,7 @@ static void read_option(options *o, const char *name, const char *v) {
       {"memory", &o->memory, 1, 1 << 30}, {"seed", &o->c.seed, 0, 1 << 30},
       {"batch", &o->c.batch, 1, 4096}, {"microbatches", &o->c.microbatches, 1, 4096},
       {"length", &o->c.length, 2, 65536}, {"width", &o->c.width, 1, 16384}, {"heads", &o->c.heads, 1, 1024},
-      {"layers", &o->c.layers, 1, MAX_LAYERS}, {"warmup", &o->c.warmup, 0, 1 << 24},
+      {"layers", &o->c.layers, 1, MAX_LAYERS}, {"chunks", &o->chunks, 2, MAX_LAYERS}, {"warmup", &o->c.warmup, 0, 1 << 24},
       {"growth", &o->c.growth, 1, 1 << 24}};
   struct { const char *name; float *to; double low, high; } numbers[] = {
       {"rate", &o->c.rate, 0, 10}, {"dropout", &o->c.dropout, 0, 0.99}, {"clip", &o->c.clip, 1e-6, 1e30},
@@ -125,7 +127,11 @@ static options read_options(int argc, char **argv) {
   const int stages = placement_stages(&o.at);
   if (!o.c.microbatches) o.c.microbatches = stages > 1 ? 2 * stages : 1;
   if (o.schedule && stages < 2) fail("--schedule is for a --mesh with pp");
-  if (stages > o.c.layers) fail("%d layers for %d stages", o.c.layers, stages);
+  const bool interleaved = o.schedule && !strcmp(o.schedule, "interleaved");
+  if (o.chunks && !interleaved) fail("--chunks is for --schedule interleaved");
+  if (!o.chunks) o.chunks = interleaved ? 2 : 1;
+  if (stages * o.chunks > o.c.layers)
+    fail("%d layers for %d stages%s", o.c.layers, stages, interleaved ? " with their chunks" : "");
   if (o.c.batch % o.c.microbatches) fail("%d sequences for %d microbatches", o.c.batch, o.c.microbatches);
   if (o.c.width % o.c.heads) fail("%d columns for %d heads", o.c.width, o.c.heads);
   return o;
@@ -188,7 +194,7 @@ static void *run_stage(void *user) {
   history h = {NULL, 0};
   char what[80];
   place at = place_open(&r->at);
-  trainer *t = trainer_create(&at, &o->c, (int64_t)o->memory * 1024, o->schedule);
+  trainer *t = trainer_create(&at, &o->c, (int64_t)o->memory * 1024, o->schedule, o->chunks);
   const bool goes_on = o->checkpoint && checkpoint_read(o->checkpoint, &o->c, &h, t);
   if (goes_on && at.speaks) fprintf(stderr, "goes on after step %d\n", h.n);
   trainer_describe(t, what, sizeof what);

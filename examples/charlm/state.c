@@ -3,27 +3,45 @@
 
 #include "train.h"
 
-int64_t trainer_n_parameters(const trainer *t) {
+static int64_t n_own(const trainer *t) {
   int64_t n = 0;
   for (int i = 0; i < t->m.n; i++) n += t->m.p[i].n;
   return n;
 }
 
+int64_t trainer_n_parameters(const trainer *t) {
+  int64_t n = 0;
+  for (; t; t = t->next) n += n_own(t);
+  return n;
+}
+
+enum { PROGRAMS = 6 };
+static void list_programs(const trainer *t, const program *all[PROGRAMS]) {
+  const program *const list[PROGRAMS] = {&t->forward, &t->input_gradient, &t->gradients, &t->add, &t->squares, &t->update};
+  memcpy(all, list, sizeof list);
+}
+
 void trainer_describe(const trainer *t, char *text, size_t cap) {
-  const program *const all[] = {&t->forward, &t->gradients, &t->add, &t->squares, &t->update};
+  const program *all[PROGRAMS];
   int kernels = 0, collectives = 0;
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    if (all[i]->one) kernels += tsr_program_n_kernels(all[i]->one);
-    if (all[i]->spread) collectives += tsr_dist_program_n_collectives(all[i]->spread);
+  for (const trainer *k = t; k; k = k->next) {
+    list_programs(k, all);
+    for (int i = 0; i < PROGRAMS; i++) {
+      if (all[i]->one) kernels += tsr_program_n_kernels(all[i]->one);
+      if (all[i]->spread) collectives += tsr_dist_program_n_collectives(all[i]->spread);
+    }
   }
   if (!t->at->mesh) snprintf(text, cap, "%d kernels", kernels);
-  else snprintf(text, cap, "%lld ranks, %d collectives", (long long)place_ranks(t->at), collectives);
+  else snprintf(text, cap, "%lld ranks, %d collectives", (long long)place_ranks(t->stage), collectives);
 }
 
 int64_t trainer_sent(const trainer *t) {
-  const program *const all[] = {&t->forward, &t->gradients, &t->add, &t->squares, &t->update};
+  const program *all[PROGRAMS];
   int64_t bytes = 0;
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) bytes += tsr_dist_program_sent(all[i]->spread);
+  for (; t; t = t->next) {
+    list_programs(t, all);
+    for (int i = 0; i < PROGRAMS; i++) bytes += tsr_dist_program_sent(all[i]->spread);
+  }
   return bytes;
 }
 
@@ -37,14 +55,14 @@ void trainer_first_values(const trainer *t, float *state) {
       *state++ = p->ones ? 1 : (float)(u * 0x1p-24 * 2.449489742783178 * p->spread);
     }
   }
-  memset(state, 0, (size_t)(2 * trainer_n_parameters(t)) * sizeof *state);
-  state += 2 * trainer_n_parameters(t);
+  memset(state, 0, (size_t)(2 * n_own(t)) * sizeof *state);
+  state += 2 * n_own(t);
   state[0] = t->c.scale > 0 ? t->c.scale : 1;
   state[1] = 0; /* an integer's bits */
 }
 
 size_t trainer_state_bytes(const trainer *t) {
-  return ((size_t)trainer_n_parameters(t) * STATES + 2) * sizeof(float);
+  return ((size_t)n_own(t) * STATES + 2) * sizeof(float);
 }
 
 void trainer_get_state(const trainer *t, float *out) {
@@ -96,6 +114,10 @@ static void each_folder(const trainer *t, const char *folder, bool saves) {
   }
 }
 
-void trainer_save(const trainer *t, const char *folder) { each_folder(t, folder, true); }
-void trainer_load(trainer *t, const char *folder) { each_folder(t, folder, false); }
-const place *trainer_place(const trainer *t) { return t->at; }
+void trainer_save(const trainer *t, const char *folder) {
+  for (; t; t = t->next) each_folder(t, folder, true);
+}
+void trainer_load(trainer *t, const char *folder) {
+  for (; t; t = t->next) each_folder(t, folder, false);
+}
+const place *trainer_place(const trainer *t) { return t->stage; }

@@ -92,6 +92,19 @@ for mesh in tp=2,dp=2 dp=2,pp=2; do
   parts --mode deterministic --microbatches 4 --mesh $mesh --csv mesh.csv >out 2>&1 || bad "$mesh: $(tail -1 out)"
   cmp one.csv mesh.csv || bad "$mesh differs from one device"
 done
+# The schedules of a pipeline: the same sums in the same order.
+deep() { small --layers 4 --batch 8 --steps 6 --mode deterministic --microbatches 4 "$@"; }
+deep --csv deep.csv >out 2>&1 || bad "$(tail -1 out)"
+for schedule in 1f1b interleaved zero_bubble; do
+  deep --mesh dp=1,pp=2 --schedule $schedule --csv mesh.csv >out 2>&1 || bad "$schedule: $(tail -1 out)"
+  grep -q "^$schedule, stage 0 of 2" out || bad "$schedule: $(head -1 out)"
+  cmp deep.csv mesh.csv || bad "$schedule differs from one device"
+done
+# Ranks of other schedules and one device go on from what interleaved stages wrote.
+deep --mesh dp=2,pp=2 --schedule interleaved --steps 2 --checkpoint chunks >out 2>&1 || bad "$(tail -1 out)"
+deep --mesh pp=4 --schedule zero_bubble --microbatches 4 --steps 4 --checkpoint chunks >out 2>&1 || bad "$(tail -1 out)"
+deep --checkpoint chunks --csv mesh.csv >out 2>&1 || bad "$(tail -1 out)"
+grep -q 'goes on after step 4' out && cmp deep.csv mesh.csv || bad "stages of several schedules differ from one device"
 parts --mode standard --microbatches 4 --csv fast.csv >out 2>&1 || bad "$(tail -1 out)"
 parts --mode standard --microbatches 4 --mesh tp=2,dp=2 --csv mesh.csv >out 2>&1 || bad "$(tail -1 out)"
 within "$(loss_of fast.csv 12)" "$(loss_of mesh.csv 12)" 0.02 || bad "standard: a mesh and one device are apart"
@@ -113,6 +126,9 @@ if command -v mpirun >/dev/null && processes 1 --mesh dp=1 --steps 1 >out 2>&1; 
   cmp one.csv mesh.csv || bad "8 processes, 3 ranks and one device differ from one device"
   processes 2 --mesh pp=2 --schedule gpipe --steps 12 --csv mesh.csv >out 2>&1 || bad "gpipe: $(tail -1 out)"
   cmp one.csv mesh.csv || bad "gpipe between processes differs from one device"
+  processes 4 --layers 4 --mesh dp=2,pp=2 --schedule interleaved --steps 6 --csv mesh.csv >out 2>&1 ||
+    bad "interleaved: $(tail -1 out)"
+  cmp deep.csv mesh.csv || bad "interleaved between processes differs from one device"
   # What a rank sends in a step and holds at most, as it was counted, is what the planner says of the step's programs.
   mkdir plan
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 120 mpirun --oversubscribe -n 4 \
@@ -155,6 +171,8 @@ says "1 layers for 2 stages" small --mesh pp=2
 says "4 sequences for 3 microbatches" small --microbatches 3
 says "--transport is for a --mesh" small --transport mpi
 says "--schedule is for a --mesh with pp" small --schedule gpipe
+says "--chunks is for --schedule interleaved" small --layers 4 --mesh pp=2 --chunks 2
+says "2 layers for 2 stages with their chunks" small --layers 2 --mesh pp=2 --schedule interleaved
 says "--memory is for one device" small --memory 900 --mesh dp=2
 says "there is no /nowhere" small --text /nowhere
 says "whole is of a run with other options" small --steps 130 --checkpoint whole

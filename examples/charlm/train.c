@@ -4,7 +4,8 @@
  * order, in a program of its own.
  * On a mesh each rank has a part of the batch (axis dp) and of the matrices (tp), and the library puts the collectives
  * in; moments lie as the gradients come, in pieces over dp. A stage of a pipeline (pp) has a part of the layers: it
- * hands activations on, gets their gradient back, and then computes its layers once more with their gradients. */
+ * hands activations on, gets their gradient back, and then computes its layers once more with their gradients; by the
+ * schedule zero_bubble first with that of its input alone. A stage whose chunks are interleaved has a trainer for each. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,47 +250,58 @@ static void make_update(trainer *t, const tsr_compile_options *o) {
   }
 }
 
-static void make_pipeline(trainer *t, const char *schedule) {
-  const place *at = t->at;
-  tsr_pipeline_desc d = {.team = at->pipe, .stage = at->s.number, .schedule = schedule,
+static void make_pipeline(trainer *t, const char *schedule, int chunks) {
+  const place *at = t->stage;
+  tsr_pipeline_desc d = {.team = at->pipe, .stage = at->s.number, .schedule = schedule, .chunks = chunks,
                          .microbatches = t->c.microbatches};
   char *text;
   if (!at->pipe) return;
-  if (!stage_is_first(at->s)) d.input = t->x.spread;
-  if (!stage_is_last(at->s)) d.output = t->y.spread;
+  for (const trainer *k = t; k; k = k->next) {
+    if (!stage_is_first(k->at->s)) d.input = k->x.spread;
+    if (!stage_is_last(k->at->s)) d.output = k->y.spread;
+  }
   check(tsr_pipeline_create(at->ctx, &d, &t->pipeline));
   check(tsr_pipeline_explain(t->pipeline, &text));
   if (at->speaks) fputs(text, stderr);
   tsr_text_free(at->ctx, &text);
 }
 
-static void make_gradients(trainer *t, const tsr_compile_options *o, int64_t memory) {
-  const place *at = t->at;
-  const bool first = stage_is_first(at->s), last = stage_is_last(at->s);
+/* With respect to n of the model's values, of which the one behind the parameters is the input. */
+static program gradient_program(const trainer *t, const tsr_compile_options *o, int from, int n, int64_t memory) {
   tsr_graph *g;
-  check(tsr_graph_grad(t->m.loss, t->m.values, t->m.n + !first, &g));
+  check(tsr_graph_grad(t->m.loss, t->m.values + from, n, &g));
   check(tsr_graph_set_memory_budget(g, memory));
   shard_inputs(t, g, NULL);
-  if (!first) shard_output(t, g, 1 + last + t->m.n);
-  t->gradients = program_compile(at, g, o, "gradients");
+  if (from + n > t->m.n) shard_output(t, g, stage_is_last(t->at->s) + n);
+  const program p = program_compile(t->at, g, o, from ? "input_gradient" : "gradients");
   tsr_graph_destroy(&g);
-  if (last) return;
+  return p;
+}
+
+static void make_gradients(trainer *t, const tsr_compile_options *o, int64_t memory) {
+  const place *at = t->at;
+  const bool first = stage_is_first(at->s);
+  t->gradients = gradient_program(t, o, 0, t->m.n + (!first && !t->split), memory);
+  if (!first && t->split) t->input_gradient = gradient_program(t, o, t->m.n, 1, memory);
+  if (stage_is_last(at->s)) return;
   shard_inputs(t, t->m.forward, t->m.values);
   shard_output(t, t->m.forward, 0);
   t->forward = program_compile(at, t->m.forward, o, "forward");
 }
 
-trainer *trainer_create(const place *at, const config *c, int64_t memory, const char *schedule) {
+/* Chunk k of the stage's. */
+static trainer *create_chunk(const place *at, const config *c, int64_t memory, const char *schedule, int k, int chunks) {
   trainer *t = calloc(1, sizeof *t);
   const tsr_compile_options o = options_of(c);
   if (!t) fail("out of memory");
-  t->c = *c, t->at = at;
-  model_build(at->ctx, c, at->s, &t->m);
+  t->c = *c, t->stage = at, t->chunk = *at, t->at = &t->chunk;
+  t->chunk.s = (stage){k * at->s.of + at->s.number, chunks * at->s.of};
+  t->split = at->pipe && schedule && !strcmp(schedule, "zero_bubble");
+  model_build(at->ctx, c, t->at->s, &t->m);
   make_gradients(t, &o, memory);
   make_tensors(t);
   make_sums(t, &o);
   make_update(t, &o);
-  make_pipeline(t, schedule);
   tensor_write(&t->key, (int32_t[]){c->seed, 0x63686172});
   float *state = malloc(trainer_state_bytes(t));
   if (!state) fail("out of memory");
@@ -297,6 +309,13 @@ trainer *trainer_create(const place *at, const config *c, int64_t memory, const 
   trainer_set_state(t, state);
   free(state);
   return t;
+}
+
+trainer *trainer_create(const place *at, const config *c, int64_t memory, const char *schedule, int chunks) {
+  trainer *first = NULL, **next = &first;
+  for (int k = 0; k < chunks; k++, next = &(*next)->next) *next = create_chunk(at, c, memory, schedule, k, chunks);
+  make_pipeline(first, schedule, chunks);
+  return first;
 }
 
 static float one(const tensor *t) {
@@ -335,8 +354,8 @@ static void write_part(const trainer *t, const tensor *to, const int32_t *whole,
   tensor_write(to, whole + (ptrdiff_t)microbatch * (t->c.batch / t->c.microbatches) * t->c.length);
 }
 
-static void backward(trainer *t, int microbatch, const tensor *x, const tensor *y, const tensor *before) {
-  tensor in[INPUT_PARAMETERS + MAX_PARAMETERS], out[3 + MAX_PARAMETERS];
+/* Inputs of both gradients' programs, and what their outputs begin with. */
+static int bind_backward(trainer *t, int microbatch, const tensor *x, const tensor *y, tensor *in, tensor *out) {
   int n = 0;
   if (stage_is_first(t->at->s)) write_part(t, x, t->tokens, microbatch);
   if (stage_is_last(t->at->s)) write_part(t, y, t->targets, microbatch);
@@ -344,8 +363,24 @@ static void backward(trainer *t, int microbatch, const tensor *x, const tensor *
   bind_inputs(t, x, y, in);
   out[n++] = t->scaled;
   if (stage_is_last(t->at->s)) out[n++] = t->loss;
+  return n;
+}
+
+/* The gradient of what came from the stage before, alone. */
+static void input_backward(trainer *t, int microbatch, const tensor *x, const tensor *y, const tensor *before) {
+  tensor in[INPUT_PARAMETERS + MAX_PARAMETERS], out[3];
+  if (stage_is_first(t->at->s)) return;
+  int n = bind_backward(t, microbatch, x, y, in, out);
+  out[n++] = *before;
+  program_run(&t->input_gradient, in, INPUT_PARAMETERS + t->m.n, out, n);
+}
+
+/* The parameters' gradients and, but where that is done already, the input's. */
+static void backward(trainer *t, int microbatch, const tensor *x, const tensor *y, const tensor *before) {
+  tensor in[INPUT_PARAMETERS + MAX_PARAMETERS], out[3 + MAX_PARAMETERS];
+  int n = bind_backward(t, microbatch, x, y, in, out);
   for (int i = 0; i < t->m.n; i++) out[n++] = t->grad[i];
-  if (!stage_is_first(t->at->s)) out[n++] = *before;
+  if (!stage_is_first(t->at->s) && !t->split) out[n++] = *before;
   program_run(&t->gradients, in, INPUT_PARAMETERS + t->m.n, out, n);
   if (stage_is_last(t->at->s)) t->mean += one(&t->loss) / (float)t->c.microbatches;
   add_gradients(t);
@@ -362,26 +397,34 @@ static void forward(trainer *t, int microbatch, const tensor *x, const tensor *o
 /* The last stage computes forward and backward as one program. */
 static tsr_status work(void *user, const tsr_pipeline_step *s) {
   trainer *t = user;
+  for (int k = 0; k < s->chunk; k++) t = t->next;
   const bool goes_forward = s->task == TSR_PIPELINE_FORWARD;
   const tensor from = {.spread = goes_forward ? s->in : s->kept}, out = {.spread = s->out}, y = {.spread = s->in};
   const tensor *x = stage_is_first(t->at->s) ? &t->x : &from;
-  if (!goes_forward) backward(t, s->microbatch, x, stage_is_last(t->at->s) ? &t->y : &y, &out);
+  const tensor *with = stage_is_last(t->at->s) ? &t->y : &y;
+  if (s->task == TSR_PIPELINE_BACKWARD && t->split) input_backward(t, s->microbatch, x, with, &out);
+  else if (!goes_forward) backward(t, s->microbatch, x, with, &out);
   else if (!stage_is_last(t->at->s)) forward(t, s->microbatch, x, &out);
   return NULL;
 }
 
-/* The norm is that of all stages' gradients: of each the sum of its squares, in one order everywhere. */
-static float collect_squares(trainer *t) {
-  float own[MAX_PARAMETERS], all[MAX_PARAMETERS + 1] = {0};
+static void put_squares(trainer *t, float *all) {
+  float own[MAX_PARAMETERS];
   tensor in[MAX_PARAMETERS + 1];
   for (int i = 0; i < t->m.n; i++) in[i] = *gradient(t, i);
   in[t->m.n] = t->scale[t->now];
   program_run(&t->squares, in, t->m.n + 1, &t->squares_of, 1);
   tensor_read(&t->squares_of, own);
   for (int i = 0; i < t->m.n; i++) all[t->m.p[i].number] = own[i];
-  all[MAX_PARAMETERS] = t->mean;
-  place_collect(t->at, all, MAX_PARAMETERS + 1);
-  tensor_write(&t->all_squares, all);
+  all[MAX_PARAMETERS] += t->mean;
+}
+
+/* The norm is that of all stages' gradients: of each the sum of its squares, in one order everywhere. */
+static float collect_squares(trainer *t) {
+  float all[MAX_PARAMETERS + 1] = {0};
+  for (trainer *k = t; k; k = k->next) put_squares(k, all);
+  place_collect(t->stage, all, MAX_PARAMETERS + 1);
+  for (trainer *k = t; k; k = k->next) tensor_write(&k->all_squares, all);
   return all[MAX_PARAMETERS];
 }
 
@@ -405,19 +448,22 @@ static void run_update(trainer *t) {
 
 outcome trainer_step(trainer *t, int step, const int32_t *tokens, const int32_t *targets) {
   const float rate = t->c.rate * (step < t->c.warmup ? (float)step / (float)t->c.warmup : 1);
-  t->number = step, t->tokens = tokens, t->targets = targets, t->n_sum = 0, t->mean = 0;
-  tensor_write(&t->rate, &rate);
-  tensor_write(&t->step, &(int32_t){step});
+  for (trainer *k = t; k; k = k->next) {
+    k->number = step, k->tokens = tokens, k->targets = targets, k->n_sum = 0, k->mean = 0;
+    tensor_write(&k->rate, &rate);
+    tensor_write(&k->step, &(int32_t){step});
+  }
   if (t->pipeline) check(tsr_pipeline_run(t->pipeline, work, t));
   for (int i = 0; i < t->c.microbatches && !t->pipeline; i++) backward(t, i, &t->x, &t->y, NULL);
   const float loss = collect_squares(t);
-  run_update(t);
+  for (trainer *k = t; k; k = k->next) run_update(k);
   return (outcome){loss, one(&t->norm), rate, one(&t->scale[t->now])};
 }
 
 void trainer_destroy(trainer **tp) {
   trainer *t = *tp;
   if (!t) return;
+  trainer_destroy(&t->next);
   tsr_pipeline_destroy(&t->pipeline);
   tensor *const single[] = {&t->x, &t->y, &t->key, &t->counters, &t->rate, &t->step, &t->scaled, &t->loss,
                             &t->squares_of, &t->all_squares, &t->norm, &t->scale[0], &t->scale[1], &t->held[0],
@@ -428,7 +474,7 @@ void trainer_destroy(trainer **tp) {
     for (int k = 0; k < 2; k++) tensor_free(&t->sum[k][i]);
     for (int k = 0; k < 2 * STATES; k++) tensor_free(&t->state[k / STATES][k % STATES][i]);
   }
-  program *const all[] = {&t->forward, &t->gradients, &t->add, &t->squares, &t->update};
+  program *const all[] = {&t->forward, &t->input_gradient, &t->gradients, &t->add, &t->squares, &t->update};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) program_free(all[i]);
   tsr_graph_destroy(&t->m.loss);
   tsr_graph_destroy(&t->m.forward);

@@ -6,12 +6,18 @@
 
 enum { STATES = 3 }; /* parameters, first and second moments */
 
+/* Of a chunk of a stage's layers: one, but for interleaved stages. */
 struct trainer {
   config c;
   model m;
-  const place *at;
-  program forward, gradients, add, squares, update;
-  tsr_pipeline *pipeline; /* NULL: one stage */
+  const place *stage; /* the stage's */
+  place chunk;        /* the same, `s` being the chunk's place among the chunks of all stages */
+  const place *at;    /* chunk */
+  trainer *next;      /* the stage's next chunk; NULL: there is none */
+  /* split: the input's gradient, which the stage before waits for, by a program of its own. */
+  program forward, input_gradient, gradients, add, squares, update;
+  bool split;
+  tsr_pipeline *pipeline; /* of the first chunk; NULL: one stage */
   tensor x, y, key, counters, rate, step, scaled, loss, squares_of, all_squares, norm;
   tensor scale[2], held[2]; /* of the loss; steps since it changed */
   tensor state[2][STATES][MAX_PARAMETERS], grad[MAX_PARAMETERS];

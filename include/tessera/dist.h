@@ -117,7 +117,12 @@ typedef struct tsr_dist_options {
   /* What moves and work are modelled with: "inproc" (NULL), or a name of `tessera plan --help`. */
   const char *topology;
   bool no_overlap;      /* collectives among the computing, not beside it */
-  int64_t bucket_bytes; /* collectives of a kind are joined up to this many bytes; 0: 25 MiB, negative: never */
+  int64_t bucket_bytes; /* collectives of a kind are joined up to this many bytes; negative: never; 0: to a quarter of
+                           all their bytes, from 1 to 25 MiB */
+  /* A product whose sums an all_reduce or reduce_scatter adds up runs in so many chunks of rows, each one's collective
+   * beside the next one's product; 1: never, 0: as many as the planner takes to be fastest. Products whose rows can't
+   * be cut so stay whole. */
+  int row_chunks;
 } tsr_dist_options;
 
 /* Writes shards on g's inputs: of all ways to cut them the one whose program is modelled to be fastest and whose inputs

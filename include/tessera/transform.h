@@ -41,6 +41,15 @@ TSR_API TSR_MUST_USE tsr_status tsr_graph_grad_scaled(const tsr_graph *g, const 
  * the attribute `memory_budget` of the function in IR text, and goes on into graphs made of g. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_set_memory_budget(tsr_graph *g, int64_t bytes);
 
+/* ---- layouts --------------------------------------------------------------------------------------------------- */
+
+/* The order in which a value's dimensions lie in memory, the slowest first: {1, 0} is a matrix by columns, {0, 2, 3, 1}
+ * an image n, c, h, w whose channels come last. v is an input, or a value that g returns, whichever program is made of
+ * g: the program's input or output has the shape of what is in memory, row-major (tsr_program_input, tsr_dist_program_
+ * input, tsr_graph_reference), and kernels take it as it lies where they can. In IR text: tensor<8x4xf32, {layout = [1,
+ * 0]}>. A value that isn't returned is TSR_VERIFY_ERROR when a program is made. */
+TSR_API TSR_MUST_USE tsr_status tsr_graph_layout(tsr_graph *g, tsr_value v, const int64_t *order, int n);
+
 /* ---- rewrite rules --------------------------------------------------------------------------------------------- */
 
 /* What stands in a hole of a rule's pattern. */

@@ -8,6 +8,12 @@ static const char program[] =
     "%v: tensor<48x32xf32, {shard = [\"tp\", \"*\"]}>):\n"
     "%h = \"tessera.graph.matmul\"(%x, %w)\n%g = \"tessera.graph.gelu\"(%h)\n%y = \"tessera.graph.matmul\"(%g, %v)\n"
     "\"tessera.graph.return\"(%y) : (tensor<64x32xf32>) -> ()\n}) {sym_name = \"main\"} : () -> ()\n}) : () -> ()\n";
+static const char step[] =
+    "\"tessera.graph.func\"() ({\n^bb0(%x: tensor<8x6xf32, {shard = [\"dp\", \"*\"]}>, %w: tensor<6x5xf32, {shard = "
+    "[\"*\", \"*\"]}>):\n%h = \"tessera.graph.matmul\"(%x, %w)\n%y = \"tessera.graph.reduce_mean\"(%h) {axes = [0, "
+    "1]}\n\"tessera.graph.return\"(%y) : (tensor<f32>) -> ()\n}) : () -> ()\n";
+static const char *const bench_keys[] = {"ranks", "overlap_us", "in_order_us", "ratio", "overlapped", "comm_us", "correct",
+                                         "env",   NULL};
 static const char whole[] =
     "\"tessera.graph.func\"() ({\n^bb0(%x: tensor<64x32xf32>):\n%y = \"tessera.graph.exp\"(%x)\n"
     "\"tessera.graph.return\"(%y) : (tensor<64x32xf32>) -> ()\n}) : () -> ()\n";
@@ -61,6 +67,7 @@ int main(void) {
   if (!cli_begin(&c)) return 77;
   cli_write(&c, "program.mlir", program, sizeof program - 1);
   cli_write(&c, "whole.mlir", whole, sizeof whole - 1);
+  cli_write(&c, "step.mlir", step, sizeof step - 1);
   cli_write(&c, "lab.json", lab, sizeof lab - 1);
   cli_write(&c, "bad.json", "{\"levels\": [", 12);
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
@@ -95,6 +102,16 @@ int main(void) {
              "results are the reference's");
   cli_expect(&c, "run whole.mlir --mesh dp=4 --search --policy deterministic", 0, "x: dp,*");
   cli_refused(&c, "no shards", "run whole.mlir --mesh dp=4", "nothing says how the graph's inputs lie");
+  cli_expect(&c, "run program.mlir --mesh tp=4,dp=2 --row-chunks 2 --explain", 0, "of a product of 32 rows in 2 chunks");
+  cli_expect(&c, "bench program.mlir --mesh tp=2,dp=2 --milliseconds 1", 0, "the same bits");
+  cli_expect(&c, "bench step.mlir --mesh dp=2 --grad --milliseconds 1", 0, "AllReduce[dp]");
+  cli_has_keys(&c, "bench step.mlir --mesh dp=2 --grad --milliseconds 1 --policy deterministic --json", bench_keys);
+  cli_refused(&c, "no scalar", "bench program.mlir --mesh tp=2,dp=2 --grad", "every input of floats is cut");
+  cli_refused(&c, "no time", "bench step.mlir --mesh dp=2 --milliseconds 0", "is not 1 to 600000");
+  cli_refused(&c, "no file", "bench --mesh dp=2", "needs one FILE");
+  cli_refused(&c, "transport", "bench step.mlir --mesh dp=2 --transport nccl", "--transport is mpi");
+  cli_refused(&c, "no chunks", "run program.mlir --mesh tp=4,dp=2 --row-chunks -1", "--row-chunks is 0 to 1048576");
+  cli_refused(&c, "chunks of one device", "run whole.mlir --row-chunks 2", "are for --mesh");
   cli_refused(&c, "no mesh", "run whole.mlir --search", "are for --mesh");
   cli_refused(&c, "both", "run program.mlir --mesh tp=2,dp=2 --repeat 3", "--mesh takes --device");
   cli_refused(&c, "axis", "run program.mlir --mesh tp=2", "no axis \"dp\"");

@@ -11,7 +11,7 @@
 
 #define DIR TSR_SOURCE_DIR "/tests/golden/levels/"
 
-static const char *const graphs[] = {"mlp_f16", "attention", "norms", "moves"};
+static const char *const graphs[] = {"mlp_f16", "attention", "norms", "moves", "layouts"};
 static const struct {
   const char *id, *name;
 } devices[] = {{"cpu:0", "cpu"}, {"cuda:sm_90a", "sm_90a"}, {"null:spirv", "spirv"}};

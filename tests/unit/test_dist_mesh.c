@@ -219,7 +219,7 @@ static void shards_in_text_are_verified(void **state) {
              {"tensor<8x4xf32, {shard = [\"+tp\", \"*\"]}>", "joined by +"},
              {"tensor<8x4xf32, {shard = [\"3p\", \"*\"]}>", "an axis is a letter"},
              {"tensor<8x4xf32, {partial = [\"tp\"]}>", "shard = is missing"},
-             {"tensor<8x4xf32, {mesh = [\"tp\"]}>", "expected shard = or partial ="},
+             {"tensor<8x4xf32, {mesh = [\"tp\"]}>", "expected layout =, shard = or partial ="},
              {"tensor<8x4xf32, {shard = [\"\", \"*\"]}>", "expected \"*\" or names"},
              {"tensor<8x4xf32, {shard = [tp]}>", "expected"},
              {"vector<8x4xf32, {shard = [\"tp\", \"*\"]}>", "expected"}};

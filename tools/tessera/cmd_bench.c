@@ -12,6 +12,7 @@
 #include "tools/tessera/bench_llm.h"
 #include "tools/tessera/bench_model.h"
 #include "tools/tessera/bench_table.h"
+#include "tools/tessera/run_mesh.h"
 
 enum { MAX_CASES = 256 };
 
@@ -400,6 +401,8 @@ static int operations(int argc, char **argv, const bench_args *a) {
 
 int cmd_bench(int argc, char **argv) {
   if (argc > 1 && !strcmp(argv[1], "coll")) return bench_coll(argc - 1, argv + 1);
+  for (int i = 1; i < argc; i++)
+    if (!strcmp(argv[i], "--mesh")) return bench_mesh(argc, argv);
   bench_args a = {.milliseconds = 1200, .prompt_tokens = NOT_GIVEN, .tokens = NOT_GIVEN};
   const option options[] = {{.name = "--suite", .text = &a.suite},      {.name = "--device", .text = &a.device},
                             {.name = "--shape", .text = &a.shape},      {.name = "--dtype", .text = &a.dtype},

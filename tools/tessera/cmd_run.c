@@ -149,6 +149,7 @@ int cmd_run(int argc, char **argv) {
                             {.name = "--mesh", .text = &mesh.mesh},
                             {.name = "--transport", .text = &mesh.transport},
                             {.name = "--search", .flag = &mesh.search},
+                            {.name = "--row-chunks", .number = &mesh.row_chunks},
                             {.name = "--explain", .flag = &mesh.explain}};
   if (!cli_options("run", &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
   if (argc != 2) return cli_usage("run", "needs one FILE: IR text or an ONNX model");
@@ -157,11 +158,12 @@ int cmd_run(int argc, char **argv) {
   tsr_compile_options o = {.tune = tune_of(tune)};
   tsr_status st = cli_numerics(policy, precision, &o);
   if (st) return cli_fail(st);
-  if (!mesh.mesh && (mesh.search || mesh.explain || mesh.transport))
-    return cli_usage("run", "--search, --explain and --transport are for --mesh");
+  if (!mesh.mesh && (mesh.search || mesh.explain || mesh.transport || mesh.row_chunks))
+    return cli_usage("run", "--search, --explain, --transport and --row-chunks are for --mesh");
+  if (mesh.row_chunks < 0 || mesh.row_chunks > 1 << 20) return cli_usage("run", "--row-chunks is 0 to 1048576");
   if (mesh.transport && strcmp(mesh.transport, "mpi")) return cli_usage("run", "--transport is mpi");
   if (mesh.mesh && (precision || tune || weights_file || repeat || inputs.npy.n || outputs.n || shapes.n))
-    return cli_usage("run", "--mesh takes --device, --policy, --seed, --transport, --search and --explain");
+    return cli_usage("run", "--mesh takes --device, --policy, --seed, --transport, --search, --row-chunks and --explain");
   run_state r = {0};
   if (mesh.mesh) {
     mesh.file = argv[1], mesh.devices = device, mesh.policy = o.policy, mesh.seed = (uint64_t)seed;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/dist/estimate.h"
+#include "core/dist/chunk.h"
 #include "core/dist/search.h"
 #include "core/ir/graph/expand.h"
 #include "tools/tessera/plan.h"
@@ -80,7 +80,9 @@ static bool has_collectives(const ir_op *func) {
 }
 
 static tsr_status play(planned *p) {
-  TSR_TRY(dist_schedule_make(p->program.func, &(dist_schedule_options){.bucket_bytes = 25 << 20}, &p->schedule));
+  const dist_chunk_options o = {.schedule = {.bucket_bytes = dist_bucket_bytes(p->program.func)}};
+  TSR_TRY(dist_chunk(&p->program, &p->links, &o, NULL));
+  TSR_TRY(dist_schedule_make(p->program.func, &o.schedule, &p->schedule));
   return dist_estimate_make(&p->arena, &p->program, &p->schedule, &p->links, &p->estimate);
 }
 

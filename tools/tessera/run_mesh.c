@@ -100,7 +100,7 @@ static int audit(running *x) {
 }
 
 static int run_all(running *x, const char *text, size_t n) {
-  const tsr_dist_options o = {.compile = {.policy = x->r->policy}};
+  const tsr_dist_options o = {.compile = {.policy = x->r->policy}, .row_chunks = (int)x->r->row_chunks};
   char *why = NULL;
   tsr_status st = tsr_graph_parse(x->ctx, text, n, x->r->file, &x->g);
   if (!st && x->r->search) st = tsr_graph_autoshard(x->g, x->at.mesh, &o, &why);

@@ -8,6 +8,7 @@ typedef struct mesh_run {
   const char *transport;             /* "mpi": each rank is a process; NULL: all are here */
   tsr_policy policy;
   uint64_t seed;
+  long row_chunks; /* tsr_dist_options */
   bool search, explain;
   bool audit; /* says the checklist's points of distribution alone; EXIT_WRONG where one fails */
 } mesh_run;
@@ -15,6 +16,8 @@ typedef struct mesh_run {
 /* Runs the graph on random inputs on a mesh of these devices, says what each collective took and whether the results
  * are those of the reference; EXIT_WRONG where they aren't. Of several processes rank 0's speaks. */
 int run_mesh(tsr_context *ctx, const mesh_run *r);
+/* `tessera bench FILE --mesh AXES` (bench_mesh.c). */
+int bench_mesh(int argc, char **argv);
 /* `tessera check FILE --mesh AXES`. */
 int check_mesh(int argc, char **argv);
 #endif

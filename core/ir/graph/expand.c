@@ -35,6 +35,7 @@ static tsr_status replace(ir_op *op, const graph_expand_options *o) {
       return ir_error_at(op, op->loc, TSR_INTERNAL, NULL, "its expansion has another result %d than it", i);
     if (v->def && !v->name) v->name = op->results[i]->name;
     if (v->def && !v->shard) v->shard = op->results[i]->shard;
+    if (v->def && !v->layout) v->layout = op->results[i]->layout;
     ir_forward(op->results[i], v);
   }
   ir_op_remove(op);

@@ -8,6 +8,7 @@
 #include "core/base/dtype.h"
 #include "core/ir/graph/expand.h"
 #include "core/passes/graph/complex.h"
+#include "core/passes/graph/layouts.h"
 
 static tsr_status check_result(const ir_op *func) {
   const ir_type *t = func->regions[0]->last->n_operands ? func->regions[0]->last->operands[0]->type : NULL;
@@ -266,6 +267,7 @@ static tsr_status derivative(ir_op *func, const grad_request *q, tsr_status (*de
   if (!st) st = graph_split_complex(f);
   if (!st) st = ask_for_sums(f);
   if (!st) st = derive(f, q);
+  if (!st) graph_drop_layouts(f);
   if (!st) st = ir_verify(m);
   if (st) st = ir_cause(m, NULL, st);
   if (st) ir_op_remove(f);

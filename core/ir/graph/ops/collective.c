@@ -96,6 +96,8 @@ static tsr_status eval_alone(graph_evaluator *e, ir_op *op, int64_t at) {
 #define AXES {"axes", IR_A_STR, true, NULL, "axes of the mesh, the outer first: \"tp\", \"dp+tp\""}
 #define RANKS {"ranks", IR_A_INT, true, NULL, "ranks along them"}
 #define DIM(what) {"dim", IR_A_INT, false, "0", what}
+#define CHUNK                                                                                                        \
+  {"chunk", IR_A_INT, false, NULL, "which chunk of a product's rows x is: it goes by itself, beside the next one's product"}
 #define REDUCTION {"reduction", IR_A_STR, false, "sum", "sum, max, min or prod"}
 #define OP(CODE, s, rule, ...)                                                                                        \
   NAME(CODE, s), .flags = IR_PURE, .min_operands = 1, .max_operands = 1, .n_results = 1, .operands_doc = "x",           \
@@ -103,11 +105,11 @@ static tsr_status eval_alone(graph_evaluator *e, ir_op *op, int64_t at) {
 #define NONE A_END
 
 static const ir_opdef rows[] = {
-    {OP(ALL_REDUCE, "all_reduce", infer_same, REDUCTION), .types_doc = ANY AND_COMPLEX,
+    {OP(ALL_REDUCE, "all_reduce", infer_same, REDUCTION, CHUNK), .types_doc = ANY AND_COMPLEX,
      .help = "Every rank gets the sum of all ranks' x."},
-    {OP(REDUCE_SCATTER, "reduce_scatter", infer_moved, DIM("the dimension that is cut"), REDUCTION), .types_doc = ANY AND_COMPLEX,
+    {OP(REDUCE_SCATTER, "reduce_scatter", infer_moved, DIM("the dimension that is cut"), REDUCTION, CHUNK), .types_doc = ANY AND_COMPLEX,
      .help = "Every rank gets its piece of the sum of all ranks' x."},
-    {OP(ALL_GATHER, "all_gather", infer_moved, DIM("the dimension along which pieces are joined")), .types_doc = ANY AND_COMPLEX,
+    {OP(ALL_GATHER, "all_gather", infer_moved, DIM("the dimension along which pieces are joined"), CHUNK), .types_doc = ANY AND_COMPLEX,
      .help = "Every rank gets all ranks' x, one behind the other."},
     {OP(ALL_TO_ALL, "all_to_all", infer_moved, DIM("the dimension that is cut"),
         {"to", IR_A_INT, false, "0", "the dimension along which what arrives is joined"}), .types_doc = ANY AND_COMPLEX,

@@ -28,6 +28,16 @@ static tsr_status check_mesh(const ir_op *op) {
   return NULL;
 }
 
+/* What lies in memory in an order of the caller's is what the caller is given. */
+static tsr_status check_layout(const ir_op *op, const ir_op *ret) {
+  for (int i = 0; i < op->n_results; i++) {
+    bool given = !op->results[i]->layout;
+    for (int k = 0; k < ret->n_operands && !given; k++) given = ret->operands[k] == op->results[i];
+    if (!given) return ir_error(op, NULL, "result %d has a layout, and the function doesn't return it", i);
+  }
+  return NULL;
+}
+
 static tsr_status verify_func(const ir_op *op) {
   const ir_block *r = op->regions[0];
   if (!graph_is(r->last, G_RETURN)) return ir_error(op, NULL, "the body must end with tessera.graph.return");
@@ -40,14 +50,24 @@ static tsr_status verify_func(const ir_op *op) {
   for (const ir_op *o = r->first; o; o = o->next)
     if (o->def->level != IR_GRAPH)
       return ir_error(o, "a function holds operations of its level only", "is no operation of Graph IR");
+    else TSR_TRY(check_layout(o, r->last));
   return check_mesh(op);
+}
+
+/* A region's values are the program's own. */
+static tsr_status check_no_layout(const ir_op *ret) {
+  bool some = false;
+  for (int i = 0; i < ret->parent->n_args; i++) some |= ret->parent->args[i]->layout != NULL;
+  for (const ir_op *o = ret->parent->first; o; o = o->next)
+    for (int i = 0; i < o->n_results; i++) some |= o->results[i]->layout != NULL;
+  return some ? ir_error(ret, NULL, "only inputs and results of functions of Graph IR have a layout") : NULL;
 }
 
 static tsr_status verify_return(const ir_op *op) {
   for (int i = 0; i < op->n_operands; i++)
     if (op->operands[i]->type->kind != IR_T_TENSOR) return ir_error(op, NULL, "result %d must be a tensor", i);
   const ir_op *func = op->parent ? op->parent->parent : NULL;
-  if (graph_is_kind(func, GRAPH_CONTROL)) return NULL;
+  if (graph_is_kind(func, GRAPH_CONTROL)) return check_no_layout(op);
   if (!graph_is(func, G_FUNC)) return ir_error(op, NULL, "must be inside tessera.graph.func, if or while");
   const ir_attr *given = ir_get_attr(func, "function_type");
   if (!given || op->next) return NULL;
