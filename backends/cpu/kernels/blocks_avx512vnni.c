@@ -18,8 +18,8 @@
 enum { FEW = 4, ROWS = 16, PANEL = 12, STEPS = BLOCK_RUN / 4, MOST_RUNS = 64 };
 
 /* A group of one row of x, as blocks_vnni_read.h has blocks. terms: of each run the scale, and the sum times the
- * format's shift; where halves have scales, the scale for each half, and `sums` their sums times the shift. bias: in
- * each run's first lane -BIAS times the sum of integers. */
+ * format's shift; where halves have scales, the scale for each half, and `sums` their sums times the shift. bias: -BIAS
+ * times the sum of a lane's integers, so that what a lane sums is small before it is rounded. */
 typedef struct x_group {
   int8_t q[2][64];
   float terms[2 * GROUP], sums[2 * GROUP];
@@ -96,7 +96,12 @@ static void round_row(const block_product *p, int64_t row) {
     }
     g->terms[2 * at] = r.scale;
     g->terms[2 * at + 1] = kind->halves ? r.scale : (float)kind->shift * (r.sum[0] + r.sum[1]);
-    g->bias[4 * at] = r.bias;
+  }
+  const __m512i bias = _mm512_set1_epi8((char)BIAS);
+  for (int64_t i = 0; i < groups_of(p->k); i++) {
+    __m512i sums = _mm512_dpbusd_epi32(_mm512_setzero_si512(), bias, _mm512_loadu_si512(to[i].q[0]));
+    sums = _mm512_dpbusd_epi32(sums, bias, _mm512_loadu_si512(to[i].q[1]));
+    _mm512_storeu_si512(to[i].bias, _mm512_sub_epi32(_mm512_setzero_si512(), sums));
   }
 }
 
