@@ -167,8 +167,8 @@ static void draw_finite_blocks(const block_format *f, size_t blocks) {
   }
 }
 
-/* Row i of x is 127, which is 127 times the scale 1, at place i + first: y is 127 times that element of each row of w. A
- * product and an offset, each with a rounding of the scale and one of its own. */
+/* Row i of x is 127, which is 127 times the scale 1, at place i + first: y is 127 times that element of each row of w.
+ * A product and an offset, each with a rounding of the scale and one of its own. */
 static void takes_each_element(const cpuk_table *t, block_product p, int64_t first) {
   memset(x, 0, (size_t)(p.n * p.k) * sizeof *x);
   for (int64_t i = 0; i < p.n; i++) x[i * p.k + first + i] = 127;
@@ -182,7 +182,8 @@ static void takes_each_element(const cpuk_table *t, block_product p, int64_t fir
       p.format->unpack(p.w + (size_t)r * block_row_bytes(&p) + (size_t)(at / elements) * p.format->bytes,
                        (int)(at % elements / BLOCK_RUN), &run);
       const int half = (int)(at % BLOCK_RUN / 16);
-      const double part = 127 * (double)run.scale[half] * run.q[at % BLOCK_RUN], offset = 127 * (double)run.offset[half];
+      const double part = 127 * (double)run.scale[half] * run.q[at % BLOCK_RUN];
+      const double offset = 127 * (double)run.offset[half];
       if (!(fabs((double)p.y[i * p.ldy + r] - (part + offset)) <= 3 * 6e-8 * (fabs(part) + fabs(offset))))
         fail_msg("%s, %s, %lld rows of x: element %lld of row %lld is %g, not %g + %g", t->isa, p.format->name,
                  (long long)p.n, (long long)at, (long long)r, (double)p.y[i * p.ldy + r], part, offset);
@@ -211,8 +212,9 @@ static void kernels_keep_what_is_not_finite_to_its_row(void **unused) {
   const cpuk_table *t;
   for (size_t f = 0; block_format_at(f); f++)
     for (int64_t n = 1; block_format_at(f)->unpack && n <= 16; n *= 4) {
-      block_product p = {.format = block_format_at(f), .w = w, .rows = ROWS, .k = K, .x = x, .n = n, .ldy = 48, .y = got};
+      block_product p = {.format = block_format_at(f), .w = w, .rows = ROWS, .k = K, .x = x, .n = n, .y = got};
       float values[BLOCK_MOST_ELEMENTS];
+      p.ldy = 48;
       draw_finite_blocks(p.format, ROWS * K / p.format->elements);
       do { /* any of its bytes: some are scales */
         w[BAD * block_row_bytes(&p) + draw() % p.format->bytes] = (unsigned char)(draw() % 2 ? 0x7e : 0xfc);

@@ -28,8 +28,9 @@ static inline float sum8(__m256 v) {
  * lie before its integers, of which the load has some too. */
 VINL void add_run(const read_row *kind, const run8 *w, const block_q8 *x, __m256 *acc, __m128 *offsets) {
   const __m256i q = _mm256_loadu_si256((const __m256i *)x->q);
-  const __m256i products = kind->negative ? _mm256_maddubs_epi16(_mm256_sign_epi8(w->q, w->q), _mm256_sign_epi8(q, w->q))
-                                          : _mm256_maddubs_epi16(w->q, q);
+  __m256i products;
+  if (kind->negative) products = _mm256_maddubs_epi16(_mm256_sign_epi8(w->q, w->q), _mm256_sign_epi8(q, w->q));
+  else products = _mm256_maddubs_epi16(w->q, q);
   const __m256 sums = _mm256_cvtepi32_ps(_mm256_madd_epi16(products, _mm256_set1_epi16(1)));
   const __m128 factors = _mm_castsi128_ps(_mm_loadu_si128((const __m128i *)&x->scale));
   const __m128 terms = _mm_mul_ps(w->terms, _mm_blend_ps(factors, _mm_setzero_ps(), 8));

@@ -1,5 +1,5 @@
-/* backends/cpu/kernels/blocks_avx2_read.h - how 256-bit vectors read blocks (core/base/block_format.c has their bits): a
- * run of 32 integers a vector. */
+/* backends/cpu/kernels/blocks_avx2_read.h - how 256-bit vectors read blocks (core/base/block_format.c has their bits):
+ * a run of 32 integers a vector. */
 #ifndef BACKENDS_CPU_KERNELS_BLOCKS_AVX2_READ_H
 #define BACKENDS_CPU_KERNELS_BLOCKS_AVX2_READ_H
 #include <immintrin.h>

@@ -16,9 +16,10 @@ VINL __m512i bits_by_run(__m512i bytes, const int step, const int mask) {
 
 /* Bit 4 part + i of run i's bytes, as `value`. */
 VINL __m512i add_bit_by_run(const unsigned char *p, const int part, const char value, __m512i q) {
-  const __m512i bit = _mm512_sll_epi16(
-      _mm512_set_epi64(0x0808080808080808, 0x0808080808080808, 0x0404040404040404, 0x0404040404040404,
-                       0x0202020202020202, 0x0202020202020202, 0x0101010101010101, 0x0101010101010101), _mm_cvtsi32_si128(4 * part));
+  const __m512i first = _mm512_set_epi64(0x0808080808080808, 0x0808080808080808, 0x0404040404040404,
+                                         0x0404040404040404, 0x0202020202020202, 0x0202020202020202,
+                                         0x0101010101010101, 0x0101010101010101);
+  const __m512i bit = _mm512_sll_epi16(first, _mm_cvtsi32_si128(4 * part));
   return _mm512_mask_add_epi8(q, _mm512_test_epi8_mask(for_runs(p), bit), q, _mm512_set1_epi8(value));
 }
 
