@@ -17,7 +17,7 @@
 
 enum { MOST_BYTES = 1 << 20 };
 static unsigned char w[MOST_BYTES];
-static float x[29 * 4608], got[29 * 48];
+static float x[29 * 4608], got[256 * 48];
 static _Alignas(64) char rounded[1 << 20]; /* x as the kernels have it */
 static uint64_t state = 77;
 
@@ -153,6 +153,86 @@ static void kernels_give_the_sums(void **unused) {
       }
 }
 
+/* Any bytes at all that stand for finite numbers. */
+static void draw_finite_blocks(const block_format *f, size_t blocks) {
+  float values[BLOCK_MOST_ELEMENTS];
+  for (size_t b = 0; b < blocks; b++) {
+    bool finite = false;
+    while (!finite) {
+      for (uint32_t i = 0; i < f->bytes; i++) w[b * f->bytes + i] = (unsigned char)draw();
+      f->dequantize(w + b * f->bytes, values);
+      finite = true;
+      for (uint32_t i = 0; i < f->elements; i++) finite = finite && isfinite(values[i]);
+    }
+  }
+}
+
+/* Row i of x is 127, which is 127 times the scale 1, at place i + first: y is 127 times that element of each row of w.
+ * A product and an offset, each with a rounding of the scale and one of its own. */
+static void takes_each_element(const cpuk_table *t, block_product p, int64_t first) {
+  memset(x, 0, (size_t)(p.n * p.k) * sizeof *x);
+  for (int64_t i = 0; i < p.n; i++) x[i * p.k + first + i] = 127;
+  p.q = rounded;
+  t->blocks->round(&p, 0, p.n);
+  t->blocks->multiply(&p);
+  for (int64_t r = 0; r < p.rows; r++)
+    for (int64_t i = 0; i < p.n; i++) {
+      const int64_t at = first + i, elements = p.format->elements;
+      block_run run;
+      p.format->unpack(p.w + (size_t)r * block_row_bytes(&p) + (size_t)(at / elements) * p.format->bytes,
+                       (int)(at % elements / BLOCK_RUN), &run);
+      const int half = (int)(at % BLOCK_RUN / 16);
+      const double part = 127 * (double)run.scale[half] * run.q[at % BLOCK_RUN];
+      const double offset = 127 * (double)run.offset[half];
+      if (!(fabs((double)p.y[i * p.ldy + r] - (part + offset)) <= 3 * 6e-8 * (fabs(part) + fabs(offset))))
+        fail_msg("%s, %s, %lld rows of x: element %lld of row %lld is %g, not %g + %g", t->isa, p.format->name,
+                 (long long)p.n, (long long)at, (long long)r, (double)p.y[i * p.ldy + r], part, offset);
+    }
+}
+
+/* Of one row of x, of a few, and of as many as there are elements. */
+static void kernels_take_every_element_of_any_block(void **unused) {
+  (void)unused;
+  enum { K = 256, ROUNDS = 12 };
+  const cpuk_table *t;
+  for (size_t f = 0; block_format_at(f); f++)
+    for (int round = 0; block_format_at(f)->unpack && round < ROUNDS; round++) {
+      block_product p = {.format = block_format_at(f), .w = w, .rows = 17, .k = K, .x = x, .ldy = 48, .y = got};
+      draw_finite_blocks(p.format, (size_t)(p.rows * K / p.format->elements));
+      for (size_t isa = 0; (t = cpuk_available(isa)) != NULL; isa++)
+        for (p.n = 1; p.n <= K; p.n *= 16)
+          for (int64_t first = 0; first < K; first += p.n) takes_each_element(t, p, first);
+    }
+}
+
+/* A scale that isn't finite spoils the sums of its own row alone. */
+static void kernels_keep_what_is_not_finite_to_its_row(void **unused) {
+  (void)unused;
+  enum { ROWS = 17, K = 256, BAD = 5 };
+  const cpuk_table *t;
+  for (size_t f = 0; block_format_at(f); f++)
+    for (int64_t n = 1; block_format_at(f)->unpack && n <= 16; n *= 4) {
+      block_product p = {.format = block_format_at(f), .w = w, .rows = ROWS, .k = K, .x = x, .n = n, .y = got};
+      float values[BLOCK_MOST_ELEMENTS];
+      p.ldy = 48;
+      draw_finite_blocks(p.format, ROWS * K / p.format->elements);
+      do { /* any of its bytes: some are scales */
+        w[BAD * block_row_bytes(&p) + draw() % p.format->bytes] = (unsigned char)(draw() % 2 ? 0x7e : 0xfc);
+        p.format->dequantize(w + BAD * block_row_bytes(&p), values);
+      } while (isfinite(values[0]));
+      for (int64_t i = 0; i < n * K; i++) x[i] = 1;
+      p.q = rounded;
+      for (size_t isa = 0; (t = cpuk_available(isa)) != NULL; isa++) {
+        t->blocks->round(&p, 0, n);
+        t->blocks->multiply(&p);
+        for (int64_t i = 0; i < n * ROWS; i++)
+          if (!isfinite(p.y[i / ROWS * p.ldy + i % ROWS]) != (i % ROWS == BAD))
+            fail_msg("%s, %s: row %d is %g", t->isa, p.format->name, (int)(i % ROWS),
+                     (double)p.y[i / ROWS * p.ldy + i % ROWS]);
+      }
+    }
+}
+
 /* ---- the graph's ops --------------------------------------------------------------------------------------------- */
 
 static void ok(tsr_status st) {
@@ -227,6 +307,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(runs_stand_for_what_the_format_says),
                                      cmocka_unit_test(vectors_are_rounded_to_the_nearest_multiple),
                                      cmocka_unit_test(kernels_give_the_sums),
+                                     cmocka_unit_test(kernels_take_every_element_of_any_block),
+                                     cmocka_unit_test(kernels_keep_what_is_not_finite_to_its_row),
                                      cmocka_unit_test(ops_agree_with_the_oracle)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

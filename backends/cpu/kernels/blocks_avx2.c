@@ -16,53 +16,7 @@ enum { ROWS = 8, MOST_DEPTH = 2048, RUNS = MOST_DEPTH / BLOCK_RUN, FEW = 4, COLU
 
 /* ---- a row of blocks --------------------------------------------------------------------------------------------- */
 
-/* How a run is read; known where one_row is expanded. */
-typedef enum read_kind { READ_Q4_0, READ_Q4_1, READ_Q8_0, READ_ANY } read_kind;
-
-/* 32 integers; in `terms` the scale (of the first half) and the offsets of both halves. */
-typedef struct run8 {
-  __m256i q;
-  __m128 terms;
-  float second; /* READ_ANY: the scale of the second half */
-} run8;
-
-static inline __m256i nibbles(const unsigned char *p) {
-  const __m256i b = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)p));
-  return _mm256_and_si256(_mm256_srlv_epi64(b, _mm256_set_epi64x(4, 4, 0, 0)), _mm256_set1_epi8(15));
-}
-
-/* The f16 numbers in the first n bytes of a block: 2 or 4. */
-static inline __m128 halves_to_floats(const unsigned char *p, const int n) {
-  uint32_t u = 0;
-  memcpy(&u, p, (size_t)n);
-  return _mm_cvtph_ps(_mm_cvtsi32_si128((int)u));
-}
-
-VINL run8 read_run(const block_format *f, const unsigned char *b, int i, const read_kind kind) {
-  run8 r = {.second = 0};
-  block_run any;
-  switch (kind) {
-  case READ_Q4_0:
-    r.q = nibbles(b + 2);
-    r.terms = _mm_mul_ps(_mm_permute_ps(halves_to_floats(b, 2), 0), _mm_set_ps(0, -8, -8, 1));
-    break;
-  case READ_Q4_1:
-    r.q = nibbles(b + 4);
-    r.terms = _mm_permute_ps(halves_to_floats(b, 4), 0x54); /* d, m, m, m */
-    break;
-  case READ_Q8_0:
-    r.q = _mm256_loadu_si256((const __m256i *)(b + 2));
-    r.terms = halves_to_floats(b, 2);
-    break;
-  case READ_ANY:
-    f->unpack(b, i, &any);
-    r.q = _mm256_loadu_si256((const __m256i *)any.q);
-    r.terms = _mm_set_ps(0, any.offset[1], any.offset[0], any.scale[0]);
-    r.second = any.scale[1];
-    break;
-  }
-  return r;
-}
+#include "blocks_avx2_read.h"
 
 static inline float sum8(__m256 v) {
   __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
@@ -72,90 +26,76 @@ static inline float sum8(__m256 v) {
 
 /* A run of blocks by one of x: eight sums, and in lanes 1 and 2 of `offsets` what the offsets add. x's scale and sums
  * lie before its integers, of which the load has some too. */
-VINL void add_run(const run8 *w, const block_q8 *x, const bool negative, const bool halves, __m256 *acc,
-                  __m128 *offsets) {
+VINL void add_run(const read_row *kind, const run8 *w, const block_q8 *x, __m256 *acc, __m128 *offsets) {
   const __m256i q = _mm256_loadu_si256((const __m256i *)x->q);
-  const __m256i products = negative ? _mm256_maddubs_epi16(_mm256_sign_epi8(w->q, w->q), _mm256_sign_epi8(q, w->q))
-                                    : _mm256_maddubs_epi16(w->q, q);
+  __m256i products;
+  if (kind->negative) products = _mm256_maddubs_epi16(_mm256_sign_epi8(w->q, w->q), _mm256_sign_epi8(q, w->q));
+  else products = _mm256_maddubs_epi16(w->q, q);
   const __m256 sums = _mm256_cvtepi32_ps(_mm256_madd_epi16(products, _mm256_set1_epi16(1)));
   const __m128 factors = _mm_castsi128_ps(_mm_loadu_si128((const __m128i *)&x->scale));
   const __m128 terms = _mm_mul_ps(w->terms, _mm_blend_ps(factors, _mm_setzero_ps(), 8));
   __m256 scale = _mm256_broadcastss_ps(terms);
-  if (halves) scale = _mm256_insertf128_ps(scale, _mm_set1_ps(w->second * x->scale), 1);
+  if (kind->halves) {
+    const __m128 second = _mm_mul_ps(_mm_permute_ps(w->terms, 0xff), _mm_broadcast_ss(&x->scale));
+    scale = _mm256_insertf128_ps(scale, second, 1);
+  }
   *acc = _mm256_fmadd_ps(sums, scale, *acc);
   *offsets = _mm_add_ps(*offsets, terms);
 }
 
-/* One row of blocks by n <= FEW rows of x, two runs at a time. */
-VINL void one_row(const block_product *p, const unsigned char *w, int64_t first, const int n, const read_kind kind,
-                  float *y) {
-  const int64_t runs = p->k / BLOCK_RUN, per_block = kind == READ_ANY ? p->format->elements / BLOCK_RUN : 1;
-  const size_t bytes = kind == READ_Q4_0 ? 18 : kind == READ_Q4_1 ? 20 : kind == READ_Q8_0 ? 34 : p->format->bytes;
-  const bool negative = kind == READ_Q8_0 || (kind == READ_ANY && p->format->negative), halves = kind == READ_ANY;
+/* n rows of x, n <= FEW, and what is summed of each: products in two parts. */
+typedef struct few_rows {
+  const block_q8 *x;
+  int64_t runs; /* of a row */
   __m256 acc[2][FEW];
   __m128 offsets[FEW];
+} few_rows;
+
+/* n_runs runs of a row of blocks, from w on, by runs `at`.. of x. */
+VINL void add_runs(const read_kind kind, const unsigned char *w, int64_t at, const int n_runs, const int n,
+                   few_rows *few) {
+  run8 r[K_RUNS];
+  if (reads[kind].elements > BLOCK_RUN) read_k(kind, w, r);
+  else {
+    CPUK_UNROLL
+    for (int i = 0; i < n_runs; i++) r[i] = read_run(kind, w + i * reads[kind].bytes);
+  }
   CPUK_UNROLL
-  for (int i = 0; i < n; i++) acc[0][i] = acc[1][i] = _mm256_setzero_ps(), offsets[i] = _mm_setzero_ps();
+  for (int i = 0; i < n_runs; i++)
+    CPUK_UNROLL
+    for (int j = 0; j < n; j++)
+      add_run(&reads[kind], &r[i], few->x + j * few->runs + at + i, &few->acc[i % 2][j], &few->offsets[j]);
+}
+
+/* One row of blocks by n <= FEW rows of x, two runs or a block at a time. */
+VINL void one_row(const block_product *p, const unsigned char *w, int64_t first, const int n, const read_kind kind,
+                  float *y) {
+  const int step = reads[kind].elements > BLOCK_RUN ? K_RUNS : 2;
+  few_rows few = {.runs = p->k / BLOCK_RUN};
+  few.x = (const block_q8 *)p->q + first * few.runs;
+  CPUK_UNROLL
+  for (int i = 0; i < n; i++)
+    few.acc[0][i] = few.acc[1][i] = _mm256_setzero_ps(), few.offsets[i] = _mm_setzero_ps();
   int64_t r = 0;
-  for (; r + 2 <= runs; r += 2) {
-    CPUK_UNROLL
-    for (int u = 0; u < 2; u++) {
-      const int64_t at = r + u;
-      const run8 v = read_run(p->format, w + (size_t)(at / per_block) * bytes, (int)(at % per_block), kind);
-      CPUK_UNROLL
-      for (int i = 0; i < n; i++)
-        add_run(&v, (const block_q8 *)p->q + (first + i) * runs + at, negative, halves, &acc[u][i], &offsets[i]);
-    }
-  }
-  if (r < runs) {
-    const run8 v = read_run(p->format, w + (size_t)(r / per_block) * bytes, (int)(r % per_block), kind);
-    CPUK_UNROLL
-    for (int i = 0; i < n; i++)
-      add_run(&v, (const block_q8 *)p->q + (first + i) * runs + r, negative, halves, &acc[0][i], &offsets[i]);
-  }
+  for (; r + step <= few.runs; r += step)
+    add_runs(kind, w + r * BLOCK_RUN / reads[kind].elements * reads[kind].bytes, r, step, n, &few);
+  if (reads[kind].elements == BLOCK_RUN && r < few.runs) add_runs(kind, w + r * reads[kind].bytes, r, 1, n, &few);
   CPUK_UNROLL
   for (int i = 0; i < n; i++) {
     float terms[4];
-    _mm_storeu_ps(terms, offsets[i]);
-    y[i * p->ldy] = sum8(_mm256_add_ps(acc[0][i], acc[1][i])) + (terms[1] + terms[2]);
+    _mm_storeu_ps(terms, few.offsets[i]);
+    y[i * p->ldy] = sum8(_mm256_add_ps(few.acc[0][i], few.acc[1][i])) + (terms[1] + terms[2]);
   }
-}
-
-#define FOR_KINDS(call) \
-  switch (kind) { \
-  case READ_Q4_0: call(READ_Q4_0); break; \
-  case READ_Q4_1: call(READ_Q4_1); break; \
-  case READ_Q8_0: call(READ_Q8_0); break; \
-  default: call(READ_ANY); break; \
-  }
-
-static void one_row_by_1(const block_product *p, const unsigned char *w, int64_t first, read_kind kind, float *y) {
-#define CALL(K) one_row(p, w, first, 1, K, y)
-  FOR_KINDS(CALL)
-#undef CALL
-}
-
-static void one_row_by_4(const block_product *p, const unsigned char *w, int64_t first, read_kind kind, float *y) {
-#define CALL(K) one_row(p, w, first, FEW, K, y)
-  FOR_KINDS(CALL)
-#undef CALL
-}
-
-static read_kind kind_of(const block_format *f) {
-  if (!strcmp(f->name, "q4_0")) return READ_Q4_0;
-  if (!strcmp(f->name, "q4_1")) return READ_Q4_1;
-  return !strcmp(f->name, "q8_0") ? READ_Q8_0 : READ_ANY;
 }
 
 /* Rows [from, to) of blocks by all of x. */
-static void row_by_row(const block_product *p, int64_t from, int64_t to) {
-  const read_kind kind = kind_of(p->format);
+VINL void row_by_row(const read_kind kind, const block_product *p, int64_t from, int64_t to) {
   const size_t bytes = block_row_bytes(p);
   for (int64_t r = from; r < to; r++) {
     const unsigned char *w = p->w + (size_t)r * bytes;
     int64_t i = 0;
-    for (; i + FEW <= p->n; i += FEW) one_row_by_4(p, w, i, kind, p->y + i * p->ldy + r);
-    for (; i < p->n; i++) one_row_by_1(p, w, i, kind, p->y + i * p->ldy + r);
+    for (; i + FEW <= p->n; i += FEW) one_row(p, w, i, FEW, kind, p->y + i * p->ldy + r);
+    for (; i < p->n; i++) one_row(p, w, i, 1, kind, p->y + i * p->ldy + r);
   }
 }
 
@@ -166,22 +106,7 @@ static void row_by_row(const block_product *p, int64_t from, int64_t to) {
 typedef struct side_by_side {
   _Alignas(32) uint8_t q[RUNS][ROWS][ROWS * 4];
   _Alignas(32) float scale[RUNS][2][ROWS], offset[RUNS][2][ROWS];
-  bool halves;
 } side_by_side;
-
-static void unpack_any(const block_product *p, int64_t row, int64_t first, int64_t n, side_by_side *to) {
-  const int64_t per_block = p->format->elements / BLOCK_RUN;
-  const size_t bytes = block_row_bytes(p);
-  for (int r = 0; r < ROWS; r++)
-    for (int64_t i = 0; i < n; i++) {
-      block_run v;
-      const int64_t at = first + i;
-      const unsigned char *block = p->w + (size_t)(row + r) * bytes + (size_t)(at / per_block) * p->format->bytes;
-      p->format->unpack(block, (int)(at % per_block), &v);
-      for (int j = 0; j < ROWS; j++) memcpy(&to->q[i][j][4 * r], &v.q[4 * j], 4);
-      for (int h = 0; h < 2; h++) to->scale[i][h][r] = v.scale[h], to->offset[i][h][r] = v.offset[h];
-    }
-}
 
 /* Eight rows of eight elements of four bytes, the other way round. */
 static inline void transpose(const __m256i *x, uint8_t to[ROWS][ROWS * 4]) {
@@ -202,35 +127,40 @@ static inline void transpose(const __m256i *x, uint8_t to[ROWS][ROWS * 4]) {
   }
 }
 
-/* q4_0 and q4_1, whose scale, and offset if there is one, come before 16 bytes of integers. */
-static void unpack_nibbles(const block_product *p, int64_t row, int64_t first, int64_t n, const bool has_offset,
-                           side_by_side *to) {
-  const size_t bytes = block_row_bytes(p), block = p->format->bytes;
-  const unsigned char *w = p->w + (size_t)row * bytes + (size_t)first * block;
-  for (int64_t i = 0; i < n; i++, w += block) {
-    __m256i x[ROWS];
-    uint16_t d[ROWS], m[ROWS];
-    for (int r = 0; r < ROWS; r++) {
-      const unsigned char *b = w + (size_t)r * bytes;
-      x[r] = nibbles(b + (has_offset ? 4 : 2));
-      memcpy(&d[r], b, 2);
-      memcpy(&m[r], b + 2, 2);
-    }
-    transpose(x, to->q[i]);
-    const __m256 scale = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)d));
-    const __m256 offset = has_offset ? _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)m))
-                                     : _mm256_mul_ps(scale, _mm256_set1_ps(-8));
-    _mm256_store_ps(to->scale[i][0], scale);
-    _mm256_store_ps(to->offset[i][0], offset);
+/* The terms of run i of eight rows. */
+static inline void transpose_terms(const __m128 *rows, side_by_side *to, int64_t i) {
+  for (int r = 0; r < ROWS; r += 4) {
+    __m128 a = rows[r], b = rows[r + 1], c = rows[r + 2], d = rows[r + 3];
+    _MM_TRANSPOSE4_PS(a, b, c, d);
+    _mm_store_ps(to->scale[i][0] + r, a);
+    _mm_store_ps(to->offset[i][0] + r, b);
+    _mm_store_ps(to->offset[i][1] + r, c);
+    _mm_store_ps(to->scale[i][1] + r, d);
   }
 }
 
-static void unpack_rows(const block_product *p, int64_t row, int64_t first, int64_t n, side_by_side *to) {
-  const read_kind kind = kind_of(p->format);
-  to->halves = p->format->elements > BLOCK_RUN; /* formats of 32 have one scale */
-  if (kind == READ_Q4_0) unpack_nibbles(p, row, first, n, false, to);
-  else if (kind == READ_Q4_1) unpack_nibbles(p, row, first, n, true, to);
-  else unpack_any(p, row, first, n, to);
+/* n_runs runs of eight rows, from w on, as runs `at`.. */
+VINL void unpack_runs(const read_kind kind, const unsigned char *w, size_t row_bytes, const int n_runs, int64_t at,
+                      side_by_side *to) {
+  run8 v[ROWS][K_RUNS];
+  for (int r = 0; r < ROWS; r++)
+    if (n_runs > 1) read_k(kind, w + (size_t)r * row_bytes, v[r]);
+    else v[r][0] = read_run(kind, w + (size_t)r * row_bytes);
+  for (int i = 0; i < n_runs; i++) {
+    __m256i q[ROWS];
+    __m128 terms[ROWS];
+    for (int r = 0; r < ROWS; r++) q[r] = v[r][i].q, terms[r] = v[r][i].terms;
+    transpose(q, to->q[at + i]);
+    transpose_terms(terms, to, at + i);
+  }
+}
+
+VINL void unpack_rows(const read_kind kind, const block_product *p, int64_t row, int64_t first, int64_t n,
+                      side_by_side *to) {
+  const size_t bytes = block_row_bytes(p);
+  const int step = reads[kind].elements / BLOCK_RUN;
+  const unsigned char *w = p->w + (size_t)row * bytes + (size_t)(first / step) * (size_t)reads[kind].bytes;
+  for (int64_t i = 0; i < n; i += step, w += reads[kind].bytes) unpack_runs(kind, w, bytes, step, i, to);
 }
 
 static inline __m256i four_bytes(const int8_t *p) {
@@ -302,15 +232,44 @@ static void all_columns(const block_product *p, const side_by_side *w, int64_t p
     else columns(p, w, part, runs, i, 1, false, y + i * p->ldy);
 }
 
-static void eight_rows(const block_product *p, int64_t row) {
+VINL void eight_rows(const read_kind kind, const block_product *p, int64_t row) {
   side_by_side w;
   const int64_t all = p->k / BLOCK_RUN;
   for (int64_t part = 0; part < all; part += RUNS) {
     const int64_t runs = all - part < RUNS ? all - part : RUNS;
-    unpack_rows(p, row, part, runs, &w);
-    all_columns(p, &w, part, runs, !w.halves && p->format->largest <= 15, p->y + row);
+    unpack_rows(kind, p, row, part, runs, &w);
+    all_columns(p, &w, part, runs, !reads[kind].halves && p->format->largest <= 15, p->y + row);
   }
 }
+
+/* ---- by format --------------------------------------------------------------------------------------------------- */
+
+VINL void by_kind(const read_kind kind, const block_product *p) {
+  int64_t row = 0;
+  if (p->n >= FEW && !reads[kind].negative)
+    for (; row + ROWS <= p->rows; row += ROWS) eight_rows(kind, p, row);
+  row_by_row(kind, p, row, p->rows);
+}
+
+#define OF_KIND(name, kind) \
+  static void multiply_##name(const block_product *p) { by_kind(kind, p); }
+OF_KIND(q4_0, READ_Q4_0)
+OF_KIND(q4_1, READ_Q4_1)
+OF_KIND(q5_0, READ_Q5_0)
+OF_KIND(q5_1, READ_Q5_1)
+OF_KIND(q8_0, READ_Q8_0)
+OF_KIND(iq4_nl, READ_IQ4_NL)
+OF_KIND(q2_k, READ_Q2_K)
+OF_KIND(q3_k, READ_Q3_K)
+OF_KIND(q4_k, READ_Q4_K)
+OF_KIND(q5_k, READ_Q5_K)
+OF_KIND(q6_k, READ_Q6_K)
+
+static void (*const kinds[])(const block_product *p) = {
+    [READ_Q4_0] = multiply_q4_0, [READ_Q4_1] = multiply_q4_1, [READ_Q5_0] = multiply_q5_0,
+    [READ_Q5_1] = multiply_q5_1, [READ_Q8_0] = multiply_q8_0, [READ_IQ4_NL] = multiply_iq4_nl,
+    [READ_Q2_K] = multiply_q2_k, [READ_Q3_K] = multiply_q3_k, [READ_Q4_K] = multiply_q4_k,
+    [READ_Q5_K] = multiply_q5_k, [READ_Q6_K] = multiply_q6_k};
 
 /* ---- x as it is -------------------------------------------------------------------------------------------------- */
 
@@ -338,14 +297,8 @@ void cpuk_block_floats_avx2(const block_product *p) {
 }
 
 static void multiply(const block_product *p) {
-  int64_t row = 0;
-  if (!p->q) {
-    cpuk_block_floats_avx2(p);
-    return;
-  }
-  if (p->n >= FEW && !p->format->negative)
-    for (; row + ROWS <= p->rows; row += ROWS) eight_rows(p, row);
-  row_by_row(p, row, p->rows);
+  if (p->q) kinds[read_kind_of(p->format)](p);
+  else cpuk_block_floats_avx2(p);
 }
 
 const block_kernels cpuk_blocks_avx2 = {

@@ -18,11 +18,11 @@
 enum { FEW = 4, ROWS = 16, PANEL = 12, STEPS = BLOCK_RUN / 4, MOST_RUNS = 64 };
 
 /* A group of one row of x, as blocks_vnni_read.h has blocks. terms: of each run the scale, and the sum times the
- * format's shift. READ_ANY: the scale in all lanes of a run, the sums of the halves in its first one, as `bias` is,
- * which is -BIAS times the sum of integers. */
+ * format's shift; where halves have scales, the scale for each half, and `sums` their sums times the shift. bias: -BIAS
+ * times the sum of a lane's integers, so that what a lane sums is small before it is rounded. */
 typedef struct x_group {
   int8_t q[2][64];
-  float terms[2 * GROUP], scale[16], sum[2][16];
+  float terms[2 * GROUP], sums[2 * GROUP];
   int32_t bias[16];
 } x_group;
 
@@ -83,21 +83,25 @@ static inline rounded round_run(const float *x, bool q8_1) {
 }
 
 static void round_row(const block_product *p, int64_t row) {
-  const float shift = (float)reads[read_kind_of(p->format)].shift;
+  const read_row *kind = &reads[read_kind_of(p->format)];
   x_group *to = (x_group *)p->q + row * groups_of(p->k);
   memset(to, 0, (size_t)groups_of(p->k) * sizeof *to);
   for (int64_t i = 0; i < runs_of(p); i++) {
     const rounded r = round_run(p->x + row * p->k + i * BLOCK_RUN, p->q8_1);
     x_group *g = to + i / GROUP;
-    const int64_t at = 4 * (i % GROUP);
+    const int64_t at = i % GROUP;
     for (int h = 0; h < 2; h++) {
-      _mm_storeu_si128((__m128i *)(g->q[h] + 4 * at), r.q[h]);
-      g->sum[h][at] = r.sum[h];
+      _mm_storeu_si128((__m128i *)(g->q[h] + 16 * at), r.q[h]);
+      g->sums[2 * at + h] = (float)kind->shift * r.sum[h];
     }
-    for (int j = 0; j < 4; j++) g->scale[at + j] = r.scale;
-    g->terms[at / 2] = r.scale;
-    g->terms[at / 2 + 1] = shift * (r.sum[0] + r.sum[1]);
-    g->bias[at] = r.bias;
+    g->terms[2 * at] = r.scale;
+    g->terms[2 * at + 1] = kind->halves ? r.scale : (float)kind->shift * (r.sum[0] + r.sum[1]);
+  }
+  const __m512i bias = _mm512_set1_epi8((char)BIAS);
+  for (int64_t i = 0; i < groups_of(p->k); i++) {
+    __m512i sums = _mm512_dpbusd_epi32(_mm512_setzero_si512(), bias, _mm512_loadu_si512(to[i].q[0]));
+    sums = _mm512_dpbusd_epi32(sums, bias, _mm512_loadu_si512(to[i].q[1]));
+    _mm512_storeu_si512(to[i].bias, _mm512_sub_epi32(_mm512_setzero_si512(), sums));
   }
 }
 
@@ -127,25 +131,27 @@ static void round_rows(const block_product *p, int64_t from, int64_t to) {
 
 /* ---- a row of blocks --------------------------------------------------------------------------------------------- */
 
-/* What is summed of a row: products, and for READ_ANY offsets; the others' are in every second lane of `terms`. */
+/* What is summed of a row: products, of the halves apart where these have scales; and what offsets add, which is in
+ * every second lane of `terms` where the others are the scales'. */
 typedef struct row_sums {
-  __m512 products, offsets;
+  __m512 products[2];
   __m256 terms;
 } row_sums;
 
-/* READ_ANY: each half has its scale. */
 VINL void add_halves(const group *w, const x_group *x, row_sums *acc) {
-  const __m512 x_scale = _mm512_loadu_ps(x->scale);
+  const __m512i lanes = _mm512_set_epi32(6, 6, 6, 6, 4, 4, 4, 4, 2, 2, 2, 2, 0, 0, 0, 0), one = _mm512_set1_epi32(1);
+  const __m512 scales = _mm512_castps256_ps512(_mm256_mul_ps(w->terms, _mm256_loadu_ps(x->terms)));
   CPUK_UNROLL
   for (int h = 0; h < 2; h++) {
     const __m512i sums = _mm512_dpbusd_epi32(_mm512_setzero_si512(), w->q[h], _mm512_loadu_si512(x->q[h]));
-    acc->products = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums), _mm512_mul_ps(w->scale[h], x_scale), acc->products);
-    acc->offsets = _mm512_fmadd_ps(w->offset[h], _mm512_loadu_ps(x->sum[h]), acc->offsets);
+    const __m512 scale = _mm512_permutexvar_ps(h ? _mm512_add_epi32(lanes, one) : lanes, scales);
+    acc->products[h] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums), scale, acc->products[h]);
   }
+  acc->terms = _mm256_fmadd_ps(w->offsets, _mm256_loadu_ps(x->sums), acc->terms);
 }
 
 VINL void add_group(const read_kind kind, const group *w, const x_group *x, row_sums *acc) {
-  if (kind == READ_ANY) {
+  if (reads[kind].halves) {
     add_halves(w, x, acc);
     return;
   }
@@ -156,33 +162,41 @@ VINL void add_group(const read_kind kind, const group *w, const x_group *x, row_
   sums = _mm512_dpbusd_epi32(sums, w->q[1], _mm512_loadu_si512(x->q[1]));
   if (!reads[kind].negative) acc->terms = _mm256_add_ps(acc->terms, terms);
   const __m512 scale = _mm512_permutexvar_ps(scales, _mm512_castps256_ps512(terms));
-  acc->products = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums), scale, acc->products);
+  acc->products[0] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums), scale, acc->products[0]);
 }
 
 VINL float sum_of_row(const read_kind kind, const row_sums *acc) {
-  __m512 all = acc->products;
-  if (kind == READ_ANY) all = _mm512_add_ps(all, acc->offsets);
-  else if (!reads[kind].negative) all = _mm512_mask_add_ps(all, 0xaa, all, _mm512_castps256_ps512(acc->terms));
+  const __m512 terms = _mm512_castps256_ps512(acc->terms); /* lanes beyond are not read */
+  __m512 all = acc->products[0];
+  if (reads[kind].halves) {
+    all = _mm512_add_ps(all, acc->products[1]);
+    all = _mm512_mask_add_ps(all, 0xff, all, terms);
+  } else if (!reads[kind].negative) all = _mm512_mask_add_ps(all, 0xaa, all, terms);
   return _mm512_reduce_add_ps(all);
 }
 
 /* n runs of a row, n <= GROUP. */
-VINL void add_runs(const read_kind kind, const block_product *p, const unsigned char *w, int64_t first, const int n,
+VINL void add_runs(const read_kind kind, const unsigned char *w, int64_t first, const int part, const int n,
                    const x_group *x, row_sums *acc) {
   group g;
-  read_group(kind, p->format, w, first, n, &g);
+  read_group(kind, w, first, part, n, &g);
   add_group(kind, &g, x, acc);
 }
 
 VINL float one_row(const read_kind kind, const block_product *p, const unsigned char *w, const x_group *x) {
   const int64_t runs = runs_of(p);
-  row_sums acc = {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm256_setzero_ps()};
+  row_sums acc = {{_mm512_setzero_ps(), _mm512_setzero_ps()}, _mm256_setzero_ps()};
   int64_t first = 0;
-  for (; first + GROUP <= runs; first += GROUP, x++) add_runs(kind, p, w, first, GROUP, x, &acc);
+  for (; first + 2 * GROUP <= runs; first += 2 * GROUP, x += 2) {
+    add_runs(kind, w, first, 0, GROUP, x, &acc);
+    add_runs(kind, w, first + GROUP, 1, GROUP, x + 1, &acc);
+  }
+  if (reads[kind].elements > BLOCK_RUN) return sum_of_row(kind, &acc); /* whole blocks */
+  if (first + GROUP <= runs) add_runs(kind, w, first, 0, GROUP, x++, &acc), first += GROUP;
   switch (runs - first) { /* each number's masks are constants */
-  case 1: add_runs(kind, p, w, first, 1, x, &acc); break;
-  case 2: add_runs(kind, p, w, first, 2, x, &acc); break;
-  case 3: add_runs(kind, p, w, first, 3, x, &acc); break;
+  case 1: add_runs(kind, w, first, 0, 1, x, &acc); break;
+  case 2: add_runs(kind, w, first, 0, 2, x, &acc); break;
+  case 3: add_runs(kind, w, first, 0, 3, x, &acc); break;
   default: break;
   }
   return sum_of_row(kind, &acc);
@@ -231,49 +245,48 @@ static __attribute__((noinline)) void transpose(const __m512i *x, __m512i *y) {
   }
 }
 
-/* READ_ANY: terms that are in four lanes of each run. */
-static void store_terms(const __m512 *rows, float (*to)[2][ROWS], int half, int n) {
-  __m512i x[ROWS], y[ROWS];
-  for (int r = 0; r < ROWS; r++) x[r] = _mm512_castps_si512(rows[r]);
+/* Eight numbers of each row, to eight vectors by row. */
+static void transpose_terms(const __m256 *rows, __m512i *y) {
+  __m512i x[ROWS];
+  for (int r = 0; r < ROWS; r++) x[r] = _mm512_castps_si512(_mm512_castps256_ps512(rows[r]));
   transpose(x, y);
-  for (int i = 0; i < n; i++) _mm512_storeu_si512(to[i][half], y[4 * i]);
 }
 
-static void unpack_halves(const group *g, int n, int64_t at, w_panel *to) {
-  __m512 scale[ROWS], offset[ROWS];
-  for (int h = 0; h < 2; h++) {
-    for (int r = 0; r < ROWS; r++) scale[r] = g[r].scale[h], offset[r] = g[r].offset[h];
-    store_terms(scale, to->scale + at, h, n);
-    store_terms(offset, to->offset + at, h, n);
+VINL void unpack_terms(const read_kind kind, const group *g, int n, int64_t at, w_panel *to) {
+  const __m512 shift = _mm512_set1_ps((float)reads[kind].shift);
+  const bool halves = reads[kind].halves;
+  __m256 rows[ROWS];
+  __m512i y[2][ROWS];
+  for (int r = 0; r < ROWS; r++) rows[r] = g[r].terms;
+  transpose_terms(rows, y[0]);
+  if (halves) {
+    for (int r = 0; r < ROWS; r++) rows[r] = g[r].offsets;
+    transpose_terms(rows, y[1]);
   }
-}
-
-static void unpack_terms(const group *g, float shift, int n, int64_t at, w_panel *to) {
-  __m512i x[ROWS], y[ROWS];
-  for (int r = 0; r < ROWS; r++) x[r] = _mm512_castps_si512(_mm512_castps256_ps512(g[r].terms));
-  transpose(x, y);
-  for (int i = 0; i < n; i++) {
-    _mm512_storeu_si512(to->scale[at + i][0], y[2 * i]);
-    _mm512_storeu_ps(to->offset[at + i][0], _mm512_mul_ps(_mm512_castsi512_ps(y[2 * i + 1]), _mm512_set1_ps(shift)));
-  }
+  for (int i = 0; i < n; i++)
+    for (int h = 0; h < 1 + halves; h++) {
+      const __m512i offset = halves ? y[1][2 * i + h] : y[0][2 * i + 1];
+      _mm512_storeu_si512(to->scale[at + i][h], y[0][2 * i + h]);
+      _mm512_storeu_ps(to->offset[at + i][h], _mm512_mul_ps(_mm512_castsi512_ps(offset), shift));
+    }
 }
 
 /* n runs from `first` on of as many rows as there are from `row` on, to runs `at`.. of the panel. */
 VINL void unpack_group(const read_kind kind, const block_product *p, int64_t row, int64_t first, int n, int64_t at,
                        w_panel *to) {
+  const int part = (int)(first / GROUP % 2);
   const size_t bytes = block_row_bytes(p);
   group g[ROWS];
   memset(g, 0, sizeof g);
   for (int r = 0; r < ROWS && r < p->rows - row; r++)
-    read_group(kind, p->format, p->w + (size_t)(row + r) * bytes, first, n, &g[r]);
+    read_group(kind, p->w + (size_t)(row + r) * bytes, first, part, n, &g[r]);
   for (int h = 0; h < 2; h++) {
     __m512i x[ROWS], y[ROWS];
     for (int r = 0; r < ROWS; r++) x[r] = g[r].q[h];
     transpose(x, y);
     for (int i = 0; i < 4 * n; i++) _mm512_storeu_si512(to->q[at + i / 4][4 * h + i % 4], y[i]);
   }
-  if (kind == READ_ANY) unpack_halves(g, n, at, to);
-  else unpack_terms(g, (float)reads[kind].shift, n, at, to);
+  unpack_terms(kind, g, n, at, to);
 }
 
 /* What there is beside products of unsigned integers and a scale. */
@@ -361,13 +374,19 @@ OF_KIND(q5_0, READ_Q5_0)
 OF_KIND(q5_1, READ_Q5_1)
 OF_KIND(q8_0, READ_Q8_0)
 OF_KIND(iq4_nl, READ_IQ4_NL)
-OF_KIND(any, READ_ANY)
+OF_KIND(q2_k, READ_Q2_K)
+OF_KIND(q3_k, READ_Q3_K)
+OF_KIND(q4_k, READ_Q4_K)
+OF_KIND(q5_k, READ_Q5_K)
+OF_KIND(q6_k, READ_Q6_K)
 
 static const kind_row kinds[] = {
     [READ_Q4_0] = {rows_q4_0, unpack_q4_0, meet_offsets}, [READ_Q4_1] = {rows_q4_1, unpack_q4_1, meet_offsets},
     [READ_Q5_0] = {rows_q5_0, unpack_q5_0, meet_offsets}, [READ_Q5_1] = {rows_q5_1, unpack_q5_1, meet_offsets},
     [READ_Q8_0] = {rows_q8_0, unpack_q8_0, meet_bias},    [READ_IQ4_NL] = {rows_iq4_nl, unpack_iq4_nl, meet_bias},
-    [READ_ANY] = {rows_any, unpack_any, meet_halves}};
+    [READ_Q2_K] = {rows_q2_k, unpack_q2_k, meet_halves},  [READ_Q3_K] = {rows_q3_k, unpack_q3_k, meet_halves},
+    [READ_Q4_K] = {rows_q4_k, unpack_q4_k, meet_offsets}, [READ_Q5_K] = {rows_q5_k, unpack_q5_k, meet_offsets},
+    [READ_Q6_K] = {rows_q6_k, unpack_q6_k, meet_halves}};
 
 static void sixteen_rows(const kind_row *kind, const block_product *p, int64_t row) {
   w_panel w;

@@ -4,62 +4,17 @@
 #ifndef BACKENDS_CPU_KERNELS_BLOCKS_VNNI_READ_H
 #define BACKENDS_CPU_KERNELS_BLOCKS_VNNI_READ_H
 #include <immintrin.h>
-#include <string.h>
 
-#include "core/base/block_format.h"
+#include "blocks_read.h"
 
 enum { GROUP = 4, BIAS = 128 };
 
-/* What is known where a kernel is expanded; READ_ANY: by the format's own function, and the halves of a run may have
- * scales of their own. */
-typedef enum read_kind { READ_Q4_0, READ_Q4_1, READ_Q5_0, READ_Q5_1, READ_Q8_0, READ_IQ4_NL, READ_ANY } read_kind;
-
-/* Of formats whose blocks are runs: where a block has its fifth bits (0: it has none) and its integers, and what is
- * added to these times the scale, or 1 where a block has an offset. The scale comes first, then the offset. */
-typedef struct read_row {
-  const char *name;
-  int bytes, at_fifth, at_q, shift;
-  bool has_offset, negative;
-} read_row;
-
-static const read_row reads[READ_ANY + 1] = {
-    [READ_Q4_0] = {"q4_0", 18, 0, 2, -8, false, false},   [READ_Q4_1] = {"q4_1", 20, 0, 4, 1, true, false},
-    [READ_Q5_0] = {"q5_0", 22, 2, 6, -16, false, false},  [READ_Q5_1] = {"q5_1", 24, 4, 8, 1, true, false},
-    [READ_Q8_0] = {"q8_0", 34, 0, 2, 0, false, true},     [READ_IQ4_NL] = {"iq4_nl", 18, 0, 2, 0, false, true},
-    [READ_ANY] = {.name = ""}};
-
-static inline read_kind read_kind_of(const block_format *f) {
-  for (int i = 0; i < READ_ANY; i++)
-    if (!strcmp(f->name, reads[i].name)) return (read_kind)i;
-  return READ_ANY;
-}
-
+/* terms: of each run the scale and what its `shift` is multiplied by, which is the offset or the scale again. Where
+ * halves have scales: the scale of each half, and `offsets` what `shift` is multiplied by of each. */
 typedef struct group {
   __m512i q[2];
-  __m256 terms; /* of each run the scale and what its `shift` is multiplied by: the offset, or the scale again */
-  __m512 scale[2], offset[2]; /* READ_ANY, of the first halves and of the second: in four lanes of each run */
+  __m256 terms, offsets;
 } group;
-
-VINL void read_any(const block_format *f, const unsigned char *w, int64_t first, int n, group *out) {
-  const int64_t per_block = f->elements / BLOCK_RUN;
-  const __m512i lanes = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
-  _Alignas(64) int8_t q[2][64] = {{0}};
-  float scale[2][GROUP] = {{0}}, offset[2][GROUP] = {{0}};
-  for (int i = 0; i < n; i++) {
-    block_run r;
-    const int64_t at = first + i;
-    f->unpack(w + (size_t)(at / per_block) * f->bytes, (int)(at % per_block), &r);
-    for (int h = 0; h < 2; h++) {
-      memcpy(q[h] + 16 * i, r.q + 16 * h, 16);
-      scale[h][i] = r.scale[h], offset[h][i] = r.offset[h];
-    }
-  }
-  for (int h = 0; h < 2; h++) {
-    out->q[h] = _mm512_load_si512(q[h]);
-    out->scale[h] = _mm512_permutexvar_ps(lanes, _mm512_castps128_ps512(_mm_loadu_ps(scale[h])));
-    out->offset[h] = _mm512_permutexvar_ps(lanes, _mm512_castps128_ps512(_mm_loadu_ps(offset[h])));
-  }
-}
 
 /* Of two runs from p on the n that exist, as far as a vector reaches. */
 VINL __m512i load_pair(const unsigned char *p, const int bytes, int n) {
@@ -126,14 +81,9 @@ VINL void add_fifth_bits(const unsigned char *p, const int bytes, int n, __m512i
   for (int h = 0; h < 2; h++) q[h] = _mm512_mask_add_epi8(q[h], bits[h], q[h], _mm512_set1_epi8(16));
 }
 
-/* Runs [first, first + n) of the row at w, n <= GROUP; terms of others are 0. */
-VINL void read_group(const read_kind kind, const block_format *f, const unsigned char *w, int64_t first, int n,
-                     group *out) {
+/* Runs [first, first + n) of a row of blocks of one run. */
+VINL void read_runs(const read_kind kind, const unsigned char *w, int64_t first, int n, group *out) {
   const read_row *row = &reads[kind];
-  if (kind == READ_ANY) {
-    read_any(f, w, first, n, out);
-    return;
-  }
   const unsigned char *p = w + first * row->bytes;
   const __m512i pair[2] = {load_pair(p, row->bytes, n), load_pair(p + 2 * row->bytes, row->bytes, n - 2)};
   out->terms = read_terms(row, pair);
@@ -151,5 +101,14 @@ VINL void read_group(const read_kind kind, const block_format *f, const unsigned
     const __m512i table = _mm512_xor_si512(levels, _mm512_set1_epi8((char)BIAS));
     for (int h = 0; h < 2; h++) out->q[h] = _mm512_shuffle_epi8(table, out->q[h]);
   }
+}
+
+#include "blocks_vnni_read_k.h"
+
+/* Runs [first, first + n) of the row at w, n <= GROUP; terms of others are 0. Blocks of 256 elements are two groups;
+ * part: which of them, known where that costs nothing. */
+VINL void read_group(const read_kind kind, const unsigned char *w, int64_t first, const int part, int n, group *out) {
+  if (reads[kind].elements == BLOCK_RUN) read_runs(kind, w, first, n, out);
+  else read_k(kind, w + first / (2 * GROUP) * reads[kind].bytes, part, out);
 }
 #endif
