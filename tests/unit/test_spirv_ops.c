@@ -315,6 +315,28 @@ static void compare_of_widened_is_narrow(void **state) {
       }
 }
 
+/* On subgroups that are a CPU's SIMD register a loop stands under a condition, though it always runs, and exp puts its
+ * power of 2 into the bits; others have plain code. */
+static void simd_subgroups_have_guarded_loops_and_short_exp(void **state) {
+  for (int simd = 0; simd < 2; simd++)
+    for (int bda = 0; bda < 2; bda++) {
+      tsr_caps caps = spirv_full_caps();
+      caps.subgroup = caps.subgroup_min = caps.subgroup_max = simd ? 8 : 32;
+      caps.denorm_f32 = false, caps.descriptors = !bda;
+      kernel("f32", "f32", 1, 1,
+             "%z = \"tessera.target.const\"() {value = 0 : i64} : () -> index\n  %n = \"tessera.target.const\"() {value = "
+             "4 : i64} : () -> index\n  %s = \"tessera.target.const\"() {value = 1 : i64} : () -> index\n"
+             "  %r = \"tessera.target.for\"(%z, %n, %s, %x0) ({\n^bb0(%i: index, %c: f32):\n  %e = "
+             "\"tessera.target.exp\"(%c) : (f32) -> f32\n  \"tessera.target.yield\"(%e) : (f32) -> ()\n}) : (index, "
+             "index, index, f32) -> f32");
+      check("loop", text, &caps, "OpLoopMerge");
+      assert_true((spirv_check(text, &caps, "OpSelectionMerge", NULL) == NULL) == (simd && bda));
+      assert_true((spirv_check(text, &caps, "OpFUnordGreaterThan", NULL) == NULL) == simd);
+      caps.denorm_f32 = true;
+      assert_non_null(spirv_check(text, &caps, "OpFUnordGreaterThan", NULL));
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(scalar_ops_every_type_valid),
@@ -327,6 +349,7 @@ int main(void) {
       cmocka_unit_test(grid_beyond_limits_rebased_valid),
       cmocka_unit_test(shared_memory_too_large_refused),
       cmocka_unit_test(compare_of_widened_is_narrow),
+      cmocka_unit_test(simd_subgroups_have_guarded_loops_and_short_exp),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

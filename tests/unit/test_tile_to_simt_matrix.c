@@ -34,6 +34,8 @@ static void simd_drivers_load_registers_at_uniform_addresses(void **state) {
      * gathered. */
     assert_int_equal(count(loop, TG_LOAD, 1), ragged ? 2 * 8 : 2 * 17 * 8);
     assert_int_equal(count(loop, TG_LOAD, 4), ragged ? 2 * 16 : 0);
+    for (const ir_op *o = loop->regions[0]->first; o && !ragged; o = o->next) /* one base, and constants from there */
+      if (o->def->code == TG_LOAD) assert_int_equal(o->operands[1]->def->def->code, TG_CONST);
     ir_module_destroy(&t);
     ir_module_destroy(&m);
   }

@@ -42,7 +42,9 @@ uint32_t e_address_add(emitter *e, uint32_t address, const sv *index, int elem_l
   }
   uint32_t u64 = e_int(e, 64);
   if (!e->wide) x = VAL(&e->s, OpSConvert, u64, x);
-  if (elem_log2) x = VAL(&e->s, OpIMul, u64, x, e_const_int(e, 64, (int64_t)1 << elem_log2, 1));
+  /* A product becomes a shift in the driver, whose new constant stands in the loop: see looped(), emit/spirv/walk.c. */
+  if (elem_log2 && e->hidden_zero) x = VAL(&e->s, OpShiftLeftLogical, u64, x, e_const_int(e, 64, elem_log2, 1));
+  else if (elem_log2) x = VAL(&e->s, OpIMul, u64, x, e_const_int(e, 64, (int64_t)1 << elem_log2, 1));
   return VAL(&e->s, OpIAdd, u64, address, x);
 }
 

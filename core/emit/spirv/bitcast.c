@@ -21,6 +21,14 @@ static void bitcast_piece(emitter *e, tsr_dtype a, int ka, const uint32_t *in, t
   for (int k = 0; k < kb; k++) out[k] = kb == 1 ? v : VAL(&e->s, OpCompositeExtract, e_reg(e, b, 1), v, (uint32_t)k);
 }
 
+/* The words of x, a vector of one load for all lanes. LLVM loads each lane's lower word by itself if the others are cut
+ * off, unless something is done to the whole first. */
+static void apart(emitter *e, uint32_t x, uint32_t words[2]) {
+  uint32_t u32 = e_int(e, 32), both = VAL(&e->s, OpBitcast, e_vec(e, u32, 2), x);
+  words[0] = VAL(&e->s, OpUConvert, u32, VAL(&e->s, OpBitwiseOr, e_int(e, 64), x, e->hidden_zero));
+  words[1] = VAL(&e->s, OpCompositeExtract, u32, both, 1);
+}
+
 /* By way of 32-bit words, for types whose registers are not what they are in memory. */
 static void by_words(emitter *e, tsr_dtype a, int na, const uint32_t *in, tsr_dtype b, int nb, uint32_t *out) {
   int sa = (int)tsr_dtype_size(a), sb = (int)tsr_dtype_size(b), per_in = sa < 4 ? 4 / sa : 1;
@@ -62,7 +70,11 @@ tsr_status e_bitcast(emitter *e, const ir_op *op) {
   /* Pieces of max(sa, sb) bytes: several narrow elements against one wide one. */
   int piece = sa > sb ? sa : sb, ka = piece / sa, kb = piece / sb;
   bool words = e_held_wide(e, a.t) || e_held_wide(e, b.t) || e_is_pair(e, from) || e_is_pair(e, to);
-  if (words) by_words(e, a.t, na, in, b.t, nb, out);
+  if (!words && e->hidden_zero && from->kind == IR_T_SCALAR && a.t == TSR_I64) {
+    uint32_t low_high[2];
+    apart(e, in[0], low_high);
+    bitcast_piece(e, TSR_I32, 2, low_high, b.t, nb, out);
+  } else if (words) by_words(e, a.t, na, in, b.t, nb, out);
   else
     for (int i = 0; i < na * sa / piece; i++) bitcast_piece(e, a.t, ka, in + i * ka, b.t, kb, out + i * kb);
   e_define(e, op->results[0], e_assemble(e, to, out));

@@ -50,6 +50,7 @@ struct emitter {
   uint32_t ints[5], floats[5], small[32];
   uint32_t glsl, label; /* ext import; label of the block being written */
   uint32_t thread_id[3], block_id[3], lane, warp; /* loaded once in the first block */
+  uint32_t hidden_zero; /* emit/spirv/spirv.c: a u64, on subgroups that are a CPU's SIMD register; else 0 */
   uint32_t interface[EMIT_SPIRV_MAX_VIEWS + 24];
   int n_interface;
   struct { uint32_t type, var; } shared_vars[12];

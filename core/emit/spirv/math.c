@@ -2,13 +2,29 @@
  * nothing about tanh near 0 or erf, so these are built from multiplications here; exp, log and sqrt lean on the driver
  * where its bound (3 ulp or so) is good enough. Polynomials: erf after N. Juffa's erff, tanh after Cephes. Sine, cosine
  * and powers: emit/spirv/trig.c, emit/spirv/pow.c. */
+#include "core/device/dialect.h"
 #include "core/emit/spirv/mx.h"
+
+/* The exponential where a subgroup is a CPU's SIMD register and results below the normal range are 0 anyway: n goes
+ * straight to the exponent's bits, and what is beyond the range is picked at the end. n is rounded, and stands in the
+ * low bits, once 1.5 * 2^23 is added. */
+static uint32_t exp_flushed(mx m, uint32_t x, const double *c) {
+  const double magic = 12582912;
+  uint32_t sum = mx_xadd(m, mx_xmul(m, x, mx_k(m, 1.44269504088896341)), mx_k(m, magic)),
+           n = mx_xsub(m, sum, mx_k(m, magic));
+  uint32_t r = mx_reduce(m, mx_reduce(m, x, n, 0.693145751953125), n, 1.42860677e-6);
+  uint32_t up = mx_u(m, OpShiftLeftLogical, mx_bits(m, sum), mx_uk(m, 23)),
+           y = mx_from_bits(m, mx_u(m, OpIAdd, mx_bits(m, mx_poly(m, r, c, 7)), up));
+  y = mx_pick(m, mx_cmp(m, OpFOrdLessThan, x, mx_k(m, -87.336544)), mx_k(m, 0), y);
+  return mx_pick(m, mx_cmp(m, OpFUnordGreaterThan, x, mx_k(m, 88.722832)), mx_xadd(m, x, mx_inf(m)), y);
+}
 
 /* e^x = 2^n * e^r, |r| <= ln 2 / 2, with coefficients fitted over that range. Past the clamps the product itself
  * becomes 0 or infinity. */
 static uint32_t exp_(mx m, uint32_t x) {
   static const double c[] = {
       0.0013926181810489343, 0.008363177629994445, 0.041666554627878084, 0.16666576998242924, 0.5, 1.0, 1.0};
+  if (caps_simd_like(m.e->caps) && !m.e->caps->denorm_f32) return exp_flushed(m, x, c);
   uint32_t nan = mx_nan(m, x), t = mx_clamp(m, mx_pick(m, nan, mx_k(m, 0), x), -105, 89.5);
   uint32_t n = mx_round(m, mx_mul(m, t, mx_k(m, 1.44269504088896341)));
   uint32_t r = mx_reduce(m, mx_reduce(m, t, n, 0.693145751953125), n, 1.42860677e-6);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/device/dialect.h"
 #include "core/emit/spirv/internal.h"
 #include "core/emit/spirv/reach.h"
 
@@ -112,6 +113,12 @@ static uint32_t push_member(emitter *e, uint32_t var, int i, uint32_t type) {
              VAL(&e->s, OpAccessChain, e_ptr(e, StoragePushConstant, type), var, e_u32(e, (uint32_t)i)));
 }
 
+/* a (a + 1) is even, which compilers don't see. */
+static uint32_t hidden_zero(emitter *e, uint32_t a) {
+  uint32_t u64 = e_int(e, 64), one = e_const_int(e, 64, 1, 1);
+  return VAL(&e->s, OpBitwiseAnd, u64, VAL(&e->s, OpIMul, u64, a, VAL(&e->s, OpIAdd, u64, a, one)), one);
+}
+
 /* Buffer addresses from push constants (or the table they point to) to the kernel's arguments. */
 static tsr_status load_args(emitter *e) {
   const ir_block *b = e->kernel->regions[0];
@@ -142,6 +149,7 @@ static tsr_status load_args(emitter *e) {
       x = push_member(e, var, i, e_address_type(e));
     }
     e_define(e, a, (sv){.part = {x}, .buffer = i});
+    if (i == 0 && !e->pairs && !e->caps->descriptors && caps_simd_like(e->caps)) e->hidden_zero = hidden_zero(e, x);
   }
   return NULL;
 }

@@ -62,17 +62,16 @@ static ir_value *at_lane_0(simt *c, ir_value *v) {
                                        : sx_mul(c, a, b);
 }
 
-/* v / n, term by term where each is a multiple, so that what neighbouring addresses have in common is seen; NULL: some
- * term isn't. */
-static ir_value *divided(simt *c, ir_value *v, int64_t n) {
-  int64_t k;
-  if (sx_const(v, &k)) return k % n ? NULL : sx_int(c, k / n);
-  if (!v->def || v->def->def->level != IR_TARGET || v->def->n_operands != 2) return NULL;
-  ir_value *a = v->def->operands[0], *b = v->def->operands[1], *x, *y;
-  if (v->def->def->code == SC_MUL)
-    return sx_const(b, &k) && k % n == 0 ? sx_muli(c, a, k / n) : (x = divided(c, a, n)) ? sx_mul(c, x, b) : NULL;
-  if (v->def->def->code != SC_ADD || !(x = divided(c, a, n)) || !(y = divided(c, b, n))) return NULL;
-  return sx_add(c, x, y);
+/* v without the constants that are added to it, which *k gets. */
+static ir_value *without_constants(simt *c, ir_value *v, int64_t *k) {
+  int64_t left, right;
+  if (sx_const(v, k)) return sx_int(c, 0);
+  *k = 0;
+  if (!v->def || v->def->def->level != IR_TARGET || v->def->def->code != SC_ADD) return v;
+  ir_value *a = without_constants(c, v->def->operands[0], &left),
+           *b = without_constants(c, v->def->operands[1], &right);
+  *k = wrap_add(left, right);
+  return !a || !b || (a == v->def->operands[0] && b == v->def->operands[1]) ? v : sx_add(c, a, b);
 }
 
 /* Not under a condition: at the kernel's top, or in loops that run at least once. */
@@ -95,12 +94,13 @@ ir_value *simt_simd_load(simt *c, const simt_mem *m, ir_value *index, const ir_t
   const ir_type *scalar = ir_type_scalar(c->m, word),
                 *ptr = ir_type_get(c->m, &(ir_type){.kind = IR_T_PTR, .dtype = word, .use = "global"});
   if (!scalar || !ptr) return NULL;
-  ir_value *p = word == type->dtype ? m->ptr : sx_op(c, TG_PTR_CAST, ptr, 1, (ir_value *[]){m->ptr}),
-           *at = at_lane_0(c, index), *v = NULL;
-  ir_value *words = divided(c, at, n);
-  at = words ? words : sx_div(c, at, sx_int(c, n));
+  int64_t first;
+  ir_value *at = without_constants(c, at_lane_0(c, index), &first),
+           *p = sx_op(c, TG_PTR_ADD, m->ptr->type, 2, (ir_value *[]){m->ptr, at}), *v = NULL;
+  if (first % n) p = sx_op(c, TG_PTR_ADD, m->ptr->type, 2, (ir_value *[]){p, sx_int(c, first % n)});
+  if (word != type->dtype) p = sx_op(c, TG_PTR_CAST, ptr, 1, &p);
   for (int i = 0; i < c->subgroup; i++) {
-    ir_value *x = sx_op(c, TG_LOAD, scalar, 2, (ir_value *[]){p, sx_addi(c, at, i)});
+    ir_value *x = sx_op(c, TG_LOAD, scalar, 2, (ir_value *[]){p, sx_int(c, first / n + i)});
     v = i ? sx_select(c, sx_compare(c, "eq", c->lane, sx_int(c, i)), x, v) : x;
   }
   return scalar == type ? v : sx_op(c, TG_BITCAST, type, 1, &v);
