@@ -72,13 +72,31 @@ ir_attr *ir_attr_given(ir_module *m, const tsr_attr *a) {
   }
 }
 
+enum { LEAST_SHARED = 1 << 16 }; /* bytes of a constant that copies of the module share */
+
 ir_attr *ir_attr_dense(ir_module *m, const ir_type *t, const void *data, size_t bytes, bool splat) {
   ir_attr *a = attr_new(m, IR_A_DENSE);
-  if (!a || !(a->u.dense.data = arena_dup(&m->arena, data, bytes))) return NULL;
+  if (!a) return NULL;
+  if (bytes >= LEAST_SHARED) {
+    if (!mapped_memory(&m->mapped, &m->arena, data, bytes, &a->u.dense.file)) return NULL;
+    a->u.dense.data = (void *)(uintptr_t)a->u.dense.file->p;
+  } else if (!(a->u.dense.data = arena_dup(&m->arena, data, bytes))) {
+    return NULL;
+  }
   a->u.dense.type = t;
   a->u.dense.bytes = bytes;
   a->u.dense.splat = splat;
   return a;
+}
+
+ir_attr *ir_attr_part(ir_module *m, const ir_type *t, const ir_attr *a, size_t offset) {
+  ir_attr *p = attr_new(m, IR_A_DENSE);
+  if (!p) return NULL;
+  p->u.dense.type = t;
+  p->u.dense.data = (char *)a->u.dense.data + offset;
+  p->u.dense.bytes = (size_t)ir_type_bytes(t);
+  p->u.dense.file = a->u.dense.file;
+  return p;
 }
 
 tsr_status ir_attr_in_file(ir_module *m, const ir_type *t, const char *path, uint64_t offset, ir_attr **out) {

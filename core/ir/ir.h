@@ -337,6 +337,8 @@ ir_attr *ir_attr_copy(ir_module *m, const ir_attr *a);
 /* All attributes of `from`, in any module, set on `to`. */
 bool ir_attrs_copy(ir_op *to, const ir_op *from);
 ir_attr *ir_attr_dense(ir_module *m, const ir_type *t, const void *data, size_t bytes, bool splat);
+/* The elements of `a`, of the same module and no splat, from a byte on, as that type: the same memory. */
+ir_attr *ir_attr_part(ir_module *m, const ir_type *t, const ir_attr *a, size_t offset);
 /* Sets or replaces; NULL attr (out of memory) returns false. */
 bool ir_set_attr(ir_op *op, const char *name, ir_attr *a);
 ir_attr *ir_get_attr(const ir_op *op, const char *name);

@@ -1,14 +1,19 @@
 /* core/ir/mapped.c - see mapped.h. */
 #include "core/ir/mapped.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "core/base/file.h"
 
 static void release(ir_mapped *f) {
   if (__atomic_sub_fetch(&f->count, 1, __ATOMIC_ACQ_REL)) return;
-  file_unmap(f->p, f->bytes);
-  al_free(NULL, f->path, f->path_bytes, 16);
+  if (f->path) {
+    file_unmap(f->p, f->bytes);
+    al_free(NULL, f->path, f->path_bytes, 16);
+  } else {
+    al_free(NULL, (char *)(uintptr_t)f->p, f->bytes, 64);
+  }
   al_delete(NULL, f);
 }
 
@@ -31,11 +36,25 @@ void mapped_release(ir_mappings *l, arena *a) {
   al_free_array(&a->al, l->v, l->cap);
 }
 
+bool mapped_memory(ir_mappings *l, arena *a, const void *data, size_t bytes, ir_mapped **out) {
+  char *p = al_alloc(NULL, bytes, 64);
+  ir_mapped *f = *out = p ? al_new(NULL, ir_mapped) : NULL;
+  if (f && add(l, a, f)) {
+    memcpy(p, data, bytes);
+    *f = (ir_mapped){.count = 1, .p = p, .bytes = bytes};
+    return true;
+  }
+  if (p) al_free(NULL, p, bytes, 64);
+  if (f) al_delete(NULL, f);
+  *out = NULL;
+  return false;
+}
+
 static tsr_status open_file(ir_mappings *l, arena *a, const char *path, ir_mapped **out) {
   const char *why = NULL;
   ir_mapped f = {.count = 1, .path_bytes = strlen(path) + 1};
   for (size_t i = 0; i < l->n; i++)
-    if (!strcmp(l->v[i]->path, path)) return *out = l->v[i], NULL;
+    if (l->v[i]->path && !strcmp(l->v[i]->path, path)) return *out = l->v[i], NULL;
   f.p = file_map(path, &f.bytes, &why);
   if (!f.p) return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("ir", NULL, NULL), "%s can't be opened: %s", path, why);
   f.path = al_alloc(NULL, f.path_bytes, 16);

@@ -54,7 +54,7 @@ static void put_element(strb *b, const ir_type *t, const void *data, size_t i) {
 static void put_dense(strb *b, const ir_attr *a) {
   const ir_type *t = a->u.dense.type;
   int64_t n = ir_type_count(t);
-  if (a->u.dense.file) {
+  if (a->u.dense.file && a->u.dense.file->path) {
     strb_puts(b, "#tessera.file<");
     put_string(b, a->u.dense.file->path);
     strb_printf(b, ", %zu> : ", (size_t)((const char *)a->u.dense.data - a->u.dense.file->p));

@@ -1,5 +1,6 @@
 /* core/import/onnx/ops_recurrent.c - ONNX's RNN, GRU and LSTM, whose gates are in Graph IR's order, and com.microsoft's
  * LSTM of quantized weights. */
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
@@ -137,6 +138,40 @@ static void op_rnn(cv *c) { of_floats(c, &(cell){G_RNN, 1, 1, {"Tanh"}, 1}); }
 static void op_gru(cv *c) { of_floats(c, &(cell){G_GRU, 3, 1, {"Sigmoid", "Tanh"}, 2}); }
 static void op_lstm(cv *c) { of_floats(c, &lstm); }
 
+/* The elements of a constant; *step: to the next one. NULL: it is none. */
+static const void *elements(const ir_value *v, int *step) {
+  const ir_attr *a = graph_is(v->def, G_CONSTANT) ? ir_get_attr(v->def, "value") : NULL;
+  if (a) *step = !a->u.dense.splat;
+  return a ? a->u.dense.data : NULL;
+}
+
+/* What weights_of builds, of constants: once, and not in each run. NULL: they are none, or the node failed. */
+static ir_value *known_weights(cv *c, const ir_value *w, ir_value *const part[2]) {
+  int by_w, by_scale, by_zero;
+  if (w->type->dtype != part[1]->type->dtype || part[0]->type->dtype != TSR_F32 || tsr_dtype_size(w->type->dtype) != 1)
+    return NULL;
+  const unsigned char *x = elements(w, &by_w), *zero = elements(part[1], &by_zero);
+  const float *scale = elements(part[0], &by_scale);
+  const int64_t *n = w->type->dims, columns[2] = {part[0]->type->dims[2], part[1]->type->dims[2]};
+  const size_t size = (size_t)(n[0] * n[1] * n[2]) * sizeof(float);
+  if (!x || !zero || !scale || !size) return NULL;
+  for (int i = 0; i < 2; i++)
+    if (columns[i] != 1 && columns[i] != n[2]) return NULL;
+  float *y = al_alloc(NULL, size, sizeof(float));
+  if (!y) return c->oom = true, cv_refuse(c, "out of memory");
+  const int flip = w->type->dtype == TSR_I8 ? 0x80 : 0; /* both numbers are 128 higher then, their difference is not */
+  for (int64_t line = 0; line < n[0] * n[2]; line++) { /* of the result */
+    const int64_t d = line / n[2], j = line % n[2];
+    const int z = zero[(d * columns[1] + (columns[1] > 1 ? j : 0)) * by_zero] ^ flip;
+    const float s = scale[(d * columns[0] + (columns[0] > 1 ? j : 0)) * by_scale];
+    for (int64_t k = 0; k < n[1]; k++)
+      y[line * n[1] + k] = (float)((x[((d * n[1] + k) * n[2] + j) * by_w] ^ flip) - z) * s;
+  }
+  ir_value *v = cv_constant(c, TSR_F32, 3, (int64_t[]){n[0], n[2], n[1]}, y);
+  al_free(NULL, y, size, sizeof(float));
+  return v;
+}
+
 /* Integers [directions, inputs, gates * hidden], with scales and zero points of each direction or column, as f32 and in
  * ONNX's order, [directions, gates * hidden, inputs]. */
 static ir_value *weights_of(cv *c, int at, int scale_at) {
@@ -144,8 +179,13 @@ static ir_value *weights_of(cv *c, int at, int scale_at) {
   for (int i = 0; i < 2 && w && part[i]; i++) {
     const int64_t n = w->type->dims[0] ? ir_type_count(part[i]->type) / w->type->dims[0] : 0;
     part[i] = cv_reshape(c, part[i], 3, (int64_t[]){w->type->dims[0], 1, n});
+    ir_value *known = cv_fold(c, part[i], false);
+    if (known) part[i] = known;
   }
   if (cv_rank(w) != 3) return cv_refuse(c, "weights of %d dimensions", cv_rank(w));
+  if (!part[0] || !part[1]) return NULL;
+  ir_value *known = known_weights(c, w, part);
+  if (known || c->failed) return known;
   w = cv_op2(c, G_SUB, cv_cast(c, w, TSR_I32), cv_cast(c, part[1], TSR_I32));
   return cv_swap(c, cv_op2(c, G_MUL, cv_cast(c, w, TSR_F32), part[0]), 1, 2);
 }

@@ -225,6 +225,28 @@ static tsr_status evaluate(const ir_op *op, void *out) {
   return st;
 }
 
+/* A slice that takes elements of a constant as they follow one another: a constant over the same bytes. NULL: it isn't
+ * one. */
+static ir_value *part_of_constant(rewrite *r) {
+  int64_t starts[TSR_MAX_RANK], strides[TSR_MAX_RANK], first = 0;
+  const ir_type *to = result(r)->type, *from = r->op->operands[0]->type;
+  const ir_attr *a = ir_get_attr(r->op->operands[0]->def, "value");
+  if (a->u.dense.splat || dtype_packed(to->dtype) || ir_type_count(to) < 1) return NULL;
+  graph_slice(r->op, starts, strides);
+  bool whole = true; /* of all dimensions behind */
+  for (int i = to->rank - 1; i >= 0; i--) {
+    if (!whole && to->dims[i] != 1) return NULL;
+    if (strides[i] != 1 && to->dims[i] != 1) return NULL;
+    whole = whole && to->dims[i] == from->dims[i];
+  }
+  for (int i = 0; i < to->rank; i++) first = first * from->dims[i] + starts[i];
+  ir_attr *part = ir_attr_part(r->b.m, to, a, (size_t)first * tsr_dtype_size(to->dtype));
+  ir_op *c = part ? ir_op_new(&r->b, graph_def(G_CONSTANT), 0, NULL, 1, &to, 0) : NULL;
+  if (c && ir_set_attr(c, "value", part)) return c->results[0];
+  r->b.failed = true;
+  return NULL;
+}
+
 ir_value *rule_constant_fold(rewrite *r) {
   ir_op *op = r->op;
   const ir_type *t = result(r)->type;
@@ -235,6 +257,8 @@ ir_value *rule_constant_fold(rewrite *r) {
     int64_t k = ir_type_count(op->operands[i]->type);
     if (k > work) work = k;
   }
+  ir_value *part = work > FOLD_MAX && graph_is(op, G_SLICE) ? part_of_constant(r) : NULL;
+  if (part || r->b.failed) return part;
   graph_space space;
   if (!graph_space_of(op, &space) || work > FOLD_MAX || space.points > FOLD_MAX) {
     r->why = "the constants are too large";

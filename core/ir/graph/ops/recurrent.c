@@ -250,6 +250,23 @@ static bool build_loop(ir_builder *b, const ir_op *op, int n, ir_value **v, bool
   return true;
 }
 
+/* The state's weights of a direction, [rows, n], as [n, rows]: those of a constant here, and not in each run. */
+static ir_value *state_weights(ir_builder *b, const ir_op *op, int64_t d, tsr_dtype t, int64_t rows, int64_t n) {
+  const ir_attr *a = graph_is(IN(R)->def, G_CONSTANT) ? ir_get_attr(IN(R)->def, "value") : NULL;
+  const size_t size = tsr_dtype_size(t), bytes = (size_t)(rows * n) * size;
+  if (!a || a->u.dense.splat || TYPE(R)->dtype != t)
+    return graph_transpose(b, of_direction(b, op, R, d, t, 2, (int64_t[]){rows, n}), (int[]){1, 0});
+  const int64_t dims[] = {n, rows};
+  const char *from = (const char *)a->u.dense.data + (size_t)d * bytes;
+  const ir_type *type = ir_type_tensor(b->m, t, 2, dims);
+  ir_attr *value = type ? ir_attr_dense(b->m, type, from, bytes, false) : NULL; /* in the old order so far */
+  char *to = value ? value->u.dense.data : NULL;
+  for (int64_t k = 0; to && k < n; k++)
+    for (int64_t i = 0; i < rows; i++, to += size) memcpy(to, from + (size_t)(i * n + k) * size, size);
+  ir_op *c = value ? ir_op_new(b, graph_def(G_CONSTANT), 0, NULL, 1, &type, 0) : NULL;
+  return set(b, c, "value", value) ? c->results[0] : (b->failed = true, NULL);
+}
+
 /* x w^T + the inputs' bias of all steps at once, then the loop. */
 static bool one_direction(ir_builder *b, const ir_op *op, int64_t d, bool reverse, ir_value **y) {
   const int64_t steps = TYPE(X)->dims[0], batch = TYPE(X)->dims[1], inputs = TYPE(X)->dims[2], n = TYPE(R)->dims[2],
@@ -260,7 +277,7 @@ static bool one_direction(ir_builder *b, const ir_op *op, int64_t d, bool revers
   x = compose_dots(b, x, of_direction(b, op, W, d, t, 2, (int64_t[]){rows, inputs}), t);
   x = ADD(x, graph_cut(b, bias, &none, &rows));
   ir_value *v[] = {x ? graph_reshape(b, x, 3, (int64_t[]){steps, batch, rows}) : NULL,
-                   graph_transpose(b, of_direction(b, op, R, d, t, 2, (int64_t[]){rows, n}), (int[]){1, 0}),
+                   state_weights(b, op, d, t, rows, n),
                    graph_cut(b, bias, &rows, &rows),
                    of_direction(b, op, H0, d, t, 2, state),
                    of_direction(b, op, C0, d, t, 2, state),
