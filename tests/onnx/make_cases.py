@@ -266,3 +266,48 @@ for name, a, b in (("u8_u8", u8, u8), ("u8_i8", u8, i8)):
         case(f"matmul_integer_{name}_{k}", [node("MatMulInteger", ["a", "b", "za", "zb"], ["y"])],
              {"a": of_bytes(a, 2, 5, k), "za": np.asarray(77, a)}, [value("y", T.INT32)],
              constants(b=of_bytes(b, k, 35), zb=of_bytes(b, 35)))
+
+
+# ---- dequantized products --------------------------------------------------------------------------------------------
+def dequantized_product(name, a, b, zb, per_column, swap):
+    """a: activations that are rounded; b: weights, large enough not to be dequantized when they are compiled."""
+    n = b.shape[0 if swap else 1]
+    scale = np.abs(floats(n)) / 50 + 0.01 if per_column else np.float32(0.02)
+    zeros = np.full(n, zb, b.dtype) if per_column else np.asarray(zb, b.dtype)
+    nodes = [node("QuantizeLinear", ["a", "sa", "za"], ["qa"]), node("DequantizeLinear", ["qa", "sa", "za"], ["da"]),
+             node("DequantizeLinear", ["b", "sb", "zb"], ["db"], axis=0 if swap else 1)]
+    if swap: nodes.append(node("Gemm", ["da", "db"], ["y"], transB=1))
+    else: nodes.append(node("MatMul", ["da", "db"], ["y"]))
+    case("dequantized_" + name, nodes, {"a": 3 * floats(*a)}, ["y"],
+         constants(b=b, sa=np.float32(0.04), za=np.uint8(117), sb=scale, zb=zeros))
+
+
+rng = np.random.default_rng(17)
+dequantized_product("matmul", (5, 130), of_bytes(i8, 130, 35), 0, True, False)
+dequantized_product("matmul_batch", (2, 3, 130), of_bytes(i8, 130, 35), -9, False, False)
+dequantized_product("matmul_u8", (5, 130), of_bytes(u8, 130, 35), 140, True, False)
+dequantized_product("gemm", (5, 130), of_bytes(i8, 35, 130), 0, True, True)
+dequantized_product("gemm_u8", (1, 130), of_bytes(u8, 35, 130), 3, False, True)
+
+
+# ---- LSTM of quantized weights ---------------------------------------------------------------------------------------
+def quantized_lstm(name, kind, steps, hidden, per_column, known, both):
+    """Where the state counts, ONNX Runtime rounds it: so there is one step from none, or nothing that reads it."""
+    d, inputs = 1 + both, 6
+    w, r = of_bytes(kind, d, inputs, 4 * hidden), of_bytes(kind, d, hidden, 4 * hidden)
+    zero = np.zeros((d, 4 * hidden) if per_column else d, kind) + kind(120 if kind == u8 else 0)
+    if steps > 1: r[...] = zero[:, None, :] if per_column else zero[:, None, None]
+    scale = (np.abs(floats(*zero.shape)) + 0.2) / 99
+    weights = dict(w=w, r=r, b=floats(d, 8 * hidden), sw=scale, zw=zero, sr=scale, zr=zero)
+    names = ["x", "w", "r", "b", "", "", "", "", "sw", "zw", "sr", "zr"]
+    case("quantized_lstm_" + name,
+         [ms("DynamicQuantizeLSTM", names, ["y", "h", "c"], hidden_size=hidden,
+             direction="bidirectional" if both else "forward")],
+         {"x": floats(steps, 2, inputs), **({} if known else weights)}, ["y", "h", "c"],
+         constants(**weights) if known else [])
+
+
+quantized_lstm("one_step", u8, 1, 5, False, True, False)
+quantized_lstm("columns", i8, 1, 5, True, True, True)
+quantized_lstm("large", i8, 3, 40, False, True, True)
+quantized_lstm("given", i8, 1, 5, False, False, False)

@@ -89,8 +89,9 @@ static void lose_outputs(cv *c, const onnx_node *n) {
     if (*n->out[i] && !cv_scope_set(c->scope, n->out[i], NULL)) c->oom = true;
 }
 
-/* What is computed from small constants alone is computed now. */
+/* What is computed from small constants alone is computed now; weights stay integers, as their products may be. */
 static void fold_outputs(cv *c, const onnx_node *n) {
+  if (!strcmp(n->op, "DequantizeLinear")) return;
   for (size_t i = 0; i < n->n_in; i++) {
     const cv_name *x = *n->in[i] ? cv_scope_find(c->scope, n->in[i]) : NULL;
     if (x && (!x->v || !graph_is(x->v->def, G_CONSTANT) || ir_type_count(x->v->type) > MOST_FOLDED)) return;
