@@ -32,9 +32,9 @@ bool graph_blocks_expand(const ir_op *op) {
   return layout_of(ir_get_str(op, "format", "")) && !strcmp(ir_get_str(op, "activations", "f32"), "f32");
 }
 
-/* Blocks of a matrix as u8 and as f16, and what is computed of them: [rows, blocks, 2, 16], the halves of bytes apart,
- * or [rows, blocks, 1, 32]. `apart`: [rows, 2, blocks, 16], halves of a row one behind the other, of which a kernel takes
- * as many at once as a row has. */
+/* Blocks of a matrix as u8 and as f16, and what is computed of them: [rows, blocks, 2, 16], by halves of bytes, or
+ * [rows, blocks, 1, 32]. `apart`: [rows, 2, blocks, 16], all low halves of a row before the high ones, so that a
+ * kernel's block, which is of the last two dimensions, has half a row of elements, not 32. */
 typedef struct blocks {
   const layout *l;
   ir_value *bytes, *halves;
