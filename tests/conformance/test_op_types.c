@@ -450,7 +450,8 @@ static void check_complete(suite *s) {
 int main(int argc, char **argv) {
   suite s = {0};
   const char *device;
-  int rc = open_for_test(&(tsr_context_desc){.cache_dir = "", .extra_backends = conformance_backends}, &s.ctx, &s.dev, &device);
+  const tsr_context_desc desc = {.cache_dir = "", .extra_backends = conformance_backends};
+  int rc = open_for_test(&desc, &s.ctx, &s.dev, &device);
   if (rc) return rc;
   tsr_status st = tsr_stream_create(s.dev, 0, &s.stream);
   if (st) {
