@@ -14,6 +14,9 @@
 #include "tests/conformance/random_graph.h"
 #include "tests/support/numbers.h"
 
+/* The emulator's, when this is linked with it (tests/simt). */
+extern const void *const conformance_backends[] __attribute__((weak));
+
 enum { MAX_IN = 7 };
 
 /* $T: the type under test ($N: its name in attributes), $F what it is cast to (f32, or complex64 of complex types),
@@ -184,8 +187,20 @@ static const struct {
     {"cholesky", "%a: tensor<$Rx$Rx$T>", DOMINANT "%r = \"tessera.graph.cholesky\"(%m) {upper = true}"},
     {"cholesky", "%a: tensor<$Cx$Rx$Rx$T>", "%r = \"tessera.graph.cholesky\"(%a)"},
     {"dequantize", "%a: tensor<$Rx18x$T>", "%r = \"tessera.graph.dequantize\"(%a) {format = \"q4_0\"}"},
+    {"dequantize", "%a: tensor<2x$Rx40x$T>", "%r = \"tessera.graph.dequantize\"(%a) {format = \"q4_1\"}"},
+    {"dequantize", "%a: tensor<2x$Rx44x$T>", "%r = \"tessera.graph.dequantize\"(%a) {format = \"q5_0\"}"},
+    {"dequantize", "%a: tensor<2x$Rx48x$T>", "%r = \"tessera.graph.dequantize\"(%a) {format = \"q5_1\"}"},
+    {"dequantize", "%a: tensor<2x$Rx68x$T>", "%r = \"tessera.graph.dequantize\"(%a) {format = \"q8_0\"}"},
+    {"dequantize", "%a: tensor<2x$Rx36x$T>", "%r = \"tessera.graph.dequantize\"(%a) {format = \"iq4_nl\"}"},
+    {"dequantize", "%a: tensor<$Rx84x$T>", "%r = \"tessera.graph.dequantize\"(%a) {format = \"q2_k\"}"},
     {"block_matmul", "%a: tensor<$Rx32x$T>, %b: tensor<$Cx18xui8>", "%r = \"tessera.graph.block_matmul\"(%a, %b) {format = \"q4_0\", activations = \"q8_0\"}"},
     {"block_matmul", "%a: tensor<$Rx64x$T>, %b: tensor<$Cx40xui8>", "%r = \"tessera.graph.block_matmul\"(%a, %b) {format = \"q4_1\"}"},
+    {"block_matmul", "%a: tensor<$Rx96x$T>, %b: tensor<$Cx54xui8>", "%r = \"tessera.graph.block_matmul\"(%a, %b) {format = \"q4_0\"}"},
+    {"block_matmul", "%a: tensor<$Rx96x$T>, %b: tensor<$Cx66xui8>", "%r = \"tessera.graph.block_matmul\"(%a, %b) {format = \"q5_0\"}"},
+    {"block_matmul", "%a: tensor<$Rx96x$T>, %b: tensor<$Cx72xui8>", "%r = \"tessera.graph.block_matmul\"(%a, %b) {format = \"q5_1\"}"},
+    {"block_matmul", "%a: tensor<$Rx96x$T>, %b: tensor<$Cx102xui8>", "%r = \"tessera.graph.block_matmul\"(%a, %b) {format = \"q8_0\"}"},
+    {"block_matmul", "%a: tensor<$Rx96x$T>, %b: tensor<$Cx54xui8>", "%r = \"tessera.graph.block_matmul\"(%a, %b) {format = \"iq4_nl\"}"},
+    {"block_matmul", "%a: tensor<64x$T>, %b: tensor<$Cx40xui8>", "%r = \"tessera.graph.block_matmul\"(%a, %b) {format = \"q4_1\"}"},
     {"tri_solve", "%a: tensor<$Rx$Rx$T>, %b: tensor<$Rx$Cx$T>", DOMINANT "%r = \"tessera.graph.tri_solve\"(%m, %b)"},
     {"tri_solve", "%a: tensor<4x$Rx$Rx$T>, %b: tensor<4x$Rx$Cx$T>", DOMINANT "%r = \"tessera.graph.tri_solve\"(%m, %b) {upper = true}"},
     {"tri_solve", "%a: tensor<$Rx$Rx$T>, %b: tensor<$Rx1x$T>", DOMINANT "%r = \"tessera.graph.tri_solve\"(%m, %b) {transpose = true}"},
@@ -250,6 +265,8 @@ static const struct {
     ONE("as_signed"),
     ONE("as_unsigned"),
     ONE("as_bytes"),
+    {"as_f16", "%a: tensor<$Rx10x$T>", "%r = \"tessera.graph.as_f16\"(%a)"},
+    {"as_f16", "%a: tensor<$Rx10x$T>", "%p = \"tessera.graph.as_f16\"(%a)\n%r = \"tessera.graph.slice\"(%p) {starts = [0, 1], sizes = [$R, 1]}"},
     {"as_packed", "%a: tensor<$Rx$T>", "%r = \"tessera.graph.as_packed\"(%a) {shape = [2, $R], dtype = \"i4\"}"},
     {"as_packed", "%a: tensor<$Rx$T>", "%p = \"tessera.graph.as_packed\"(%a) {shape = [$R, 2], dtype = \"u4\"}\n%r = \"tessera.graph.transpose\"(%p)"},
     ONE("as_real"),
@@ -433,7 +450,8 @@ static void check_complete(suite *s) {
 int main(int argc, char **argv) {
   suite s = {0};
   const char *device;
-  int rc = open_for_test(&(tsr_context_desc){.cache_dir = ""}, &s.ctx, &s.dev, &device);
+  const tsr_context_desc desc = {.cache_dir = "", .extra_backends = conformance_backends};
+  int rc = open_for_test(&desc, &s.ctx, &s.dev, &device);
   if (rc) return rc;
   tsr_status st = tsr_stream_create(s.dev, 0, &s.stream);
   if (st) {

@@ -210,6 +210,7 @@ static const typed good[] = {
     {"%a: tensor<3x?xi4>", "as_bytes(%a)", "?xui8"},
     {"%a: tensor<3x5xui4>", "as_bytes(%a)", "8xui8"},
     {"%a: tensor<8xui8>", "as_packed(%a) {shape = [5, 3]}", "5x3xi4"},
+    {"%a: tensor<3x?x10xui8>", "as_f16(%a)", "3x?x5xf16"},
     {"%a: tensor<?xui8>", "as_packed(%a) {shape = [], dtype = \"u4\"}", "ui4"},
     {"%a: tensor<2x3xi4>, %b: tensor<3x4xi4>", "matmul(%a, %b)", "2x4xi32"},
     {"%a: tensor<2x3xui4>, %b: tensor<3xui4>", "add(%a, %b)", "2x3xui4"},

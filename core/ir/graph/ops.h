@@ -157,6 +157,7 @@ typedef enum graph_code {
   G_AS_UNSIGNED,
   G_AS_BYTES,
   G_AS_PACKED,
+  G_AS_F16,
   G_N_CODES
 } graph_code;
 

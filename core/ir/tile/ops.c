@@ -32,7 +32,7 @@ static const ir_opdef rows[] = {
     {NAME("constant"), .code = T_CONSTANT, PLACE_IN_PROGRAM, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS({"value", IR_A_DENSE, true, NULL, "the elements"}),
      .infer = tile_infer_constant, .help = "A tensor known when the program is compiled."},
     {NAME("alias"), .code = T_ALIAS, PLACE_IN_PROGRAM, .min_operands = 1, .max_operands = 1, .n_results = 1, .flags = IR_PURE, .operands_doc = "tensor",
-     .verify = tile_verify_alias, .help = "The same memory seen as a tensor of another shape with the same number of elements, or complex numbers as pairs of real ones and back."},
+     .verify = tile_verify_alias, .help = "The same memory seen as a tensor of another shape with the same number of elements, complex numbers as pairs of real ones and back, or bytes as f16."},
     {NAME("launch"), .code = T_LAUNCH, PLACE_IN_PROGRAM, .max_operands = IR_VARIADIC, .operands_doc = "arguments...",
      .attrs = ATTRS({"kernel", IR_A_STR, true, NULL, "sym_name of a kernel in the module"}, {"waits", IR_A_ARRAY, false, NULL, "indices of earlier launches it depends on"},
                     {"in_place", IR_A_INT, false, NULL, "the argument whose memory the last one, a buffer, takes"}),

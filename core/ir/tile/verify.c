@@ -34,8 +34,10 @@ tsr_status tile_verify_alias(const ir_op *op) {
              splits = dtype_get(a->dtype)->part == b->dtype && n >= 0 && 2 * n == of,
              packed = (dtype_packed(a->dtype) && b->dtype == TSR_U8 && n >= 0 && of == n / 2 + n % 2) ||
                       (dtype_packed(b->dtype) && a->dtype == TSR_U8 && of >= 0 && n == of / 2 + of % 2),
+             numbers = a->dtype == TSR_U8 && b->dtype == TSR_F16 && of >= 0 && n == 2 * of,
              words = n == of && (dtype_word(a->dtype) == b->dtype || dtype_word(b->dtype) == a->dtype);
-  const bool retypes = b->kind == IR_T_TENSOR && a->dtype && b->dtype && (joins || splits || words || packed);
+  const bool other = joins || splits || words || packed || numbers;
+  const bool retypes = b->kind == IR_T_TENSOR && a->dtype && b->dtype && other;
   if (a->kind != b->kind || !(same || retypes))
     return ir_error(op, NULL, "kind, element type and number of elements must stay");
   return NULL;

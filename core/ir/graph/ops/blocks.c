@@ -1,11 +1,11 @@
 /* core/ir/graph/ops/blocks.c - tensors in a block format (base/block_format.h), as GGUF files have weights: dequantize,
  * and the product with such a matrix as it lies. Rows and shape rules, evaluation, derivative. Both are calls of the
- * host (GRAPH_ROUTINE). */
+ * host (GRAPH_ROUTINE), or other ops (compose_blocks.c). */
 #include <math.h>
 #include <string.h>
 
 #include "core/base/block_format.h"
-#include "core/ir/graph/ops/compose.h"
+#include "core/ir/graph/ops/blocks.h"
 
 /* ---- shape rules ------------------------------------------------------------------------------------------------- */
 
@@ -187,17 +187,21 @@ static double work_block_matmul(const ir_op *op) {
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 #define FORMAT {"format", IR_A_STR, true, NULL, "q4_0, q4_1, q5_0, q5_1, q8_0, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl"}
-#define ON_THE_HOST " It runs on the host's cores: on another device with copies there and back, which the trace tells."
+#define ON_THE_HOST                                                                                                  \
+  " Other devices than the host compute formats of blocks of 32 by other ops, if x isn't rounded. The rest runs on "  \
+  "the host's cores, with copies there and back, which the trace tells."
 
 static const ir_opdef rows[] = {
     {NAME(DEQUANTIZE, "dequantize"), .flags = IR_PURE, .min_operands = 1, .max_operands = 1, .n_results = 1,
      .operands_doc = "x", .types_doc = "u8; the result is f32", .infer = infer_dequantize,
-     .ext = ROW(GRAPH_ROUTINE, eval_dequantize, adjoint_dequantize, .work = work_dequantize), .attrs = ATTRS(FORMAT),
+     .ext = ROW(GRAPH_ROUTINE, eval_dequantize, adjoint_dequantize, .work = work_dequantize,
+                .expand = graph_expand_dequantize, .may_expand = graph_blocks_expand), .attrs = ATTRS(FORMAT),
      .help = "The elements of rows of blocks, x [.., bytes], as GGUF files have them: [.., elements]. A product with "
              "them as its second, transposed operand becomes block_matmul." ON_THE_HOST},
     {NAME(BLOCK_MATMUL, "block_matmul"), .flags = IR_PURE, .min_operands = 2, .max_operands = 2, .n_results = 1,
      .operands_doc = "x, w", .types_doc = "f32; w: u8", .infer = infer_block_matmul,
      .ext = ROW(GRAPH_ROUTINE, eval_block_matmul, adjoint_block_matmul, .work = work_block_matmul,
+                .expand = graph_expand_block_matmul, .may_expand = graph_blocks_expand,
                 .index = "*mk,nk->*mn"), /* k counts elements of x, bytes of w: it is not cut */
      .attrs = ATTRS(FORMAT, {"activations", IR_A_STR, false, "f32",
                              "f32: x as it is; q8_0: x rounded to that format, each 32 elements with a scale of their "
