@@ -409,9 +409,9 @@ TSR_API TSR_MUST_USE tsr_status tsr_program_set_get(tsr_program_set *s, const ts
  * shapes rounded up to their bucket (docs/tuning.md). served, n of them: the shapes that *out is for. Where they are
  * larger, the caller pads inputs and takes of the outputs what isn't padding: for graphs whose results allow that.
  * *out belongs to the set as tsr_program_set_get's does; a list that is made in the background counts as asked for when
- * it is done. One list is made at a time; another one is begun when it is asked for again. Threads: the calls stay those
- * of one thread at a time, which may run the set's programs and use the device meanwhile, as for objects of its own;
- * allocator, log and custom ops may be called from the thread that compiles. */
+ * it is done. One list is made at a time; another one is begun when it is asked for again. Threads: the calls stay
+ * those of one thread at a time, which may run the set's programs and use the device meanwhile, as for objects of its
+ * own; allocator, log and custom ops may be called from the thread that compiles. */
 TSR_API TSR_MUST_USE tsr_status tsr_program_set_serve(tsr_program_set *s, const tsr_shape *shapes, int n,
                                                       tsr_shape *served, tsr_program **out);
 /* Returns when nothing is made in the background: why the first list since the last call couldn't be made, which the
