@@ -396,7 +396,9 @@ tsr_status rt_compile(tsr_device *dev, ir_module *m, const tsr_compile_options *
   bool may = dev->be && dialect_of(&dev->caps)->compile_deadline;
   if (may && level_of(m) == TSR_LEVEL_GRAPH) /* below it the schedule is its author's, or the tuner's candidate */
     tsr_status_free(ir_module_clone(m, &again));
+  const bool tunes = rt_tune_begin(dev, o);
   tsr_status st = compile_light(dev, m, o, out);
+  rt_tune_end(dev, tunes);
   if (tsr_status_code(st) == TSR_TIMEOUT && again) st = compile_simpler(dev, again, o, st, out);
   else ir_module_destroy(&again);
   if (!st && *dev->info.fallbacks) {

@@ -70,6 +70,7 @@ tsr_status tsr_context_create(const tsr_context_desc *desc, tsr_context **out) {
   c->fallback = desc->fallback;
   c->last_number = (uint64_t)clock_ns() << 20;
   pthread_mutex_init(&c->lock, NULL);
+  rt_tune_init(c);
   arena_init(&c->devices_arena, al);
   tsr_status st = NULL;
   for (const be_vtable *const *b = rt_backends; *b; b++) TSR_GOTO(add_backend(c, *b));
@@ -96,6 +97,7 @@ void tsr_context_destroy(tsr_context **cp) {
   for (int i = 0; i < c->n_backends; i++)
     if (c->backends[i].instance) c->backends[i].vt->instance_destroy(c->backends[i].instance);
   rt_tune_close(c);
+  pthread_mutex_destroy(&c->tune.lock);
   rt_custom_clear(c);
   rt_rule_clear(c);
   arena_clear(&c->devices_arena);

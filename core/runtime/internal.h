@@ -58,6 +58,7 @@ struct tsr_context {
     struct tune_cache *cache;
     char name[64];
     uint64_t measurements, lookups, hits, used, unseen, fallbacks; /* unseen: of those used */
+    pthread_mutex_t lock; /* recursive: who compiles with the cache, or asks it, is alone */
   } tune; /* tune.c */
 };
 
@@ -279,7 +280,11 @@ bool rt_tune_cached(tsr_device *dev, const tsr_compile_options *o);
  * */
 void rt_tune_failed(tsr_program *p, const tsr_compile_options *o, rt_compile_fn compile);
 void rt_tune_ran(tsr_program *p, const tsr_compile_options *o);
+void rt_tune_init(tsr_context *ctx);
 void rt_tune_close(tsr_context *ctx);
+/* Around a compilation that may ask the cache or measure: one at a time in a context; `begun` goes to the end. */
+bool rt_tune_begin(tsr_device *dev, const tsr_compile_options *o);
+void rt_tune_end(tsr_device *dev, bool begun);
 /* probe.c: how the context's backends start a process in which drivers are tried, be_env.probe. */
 tsr_status rt_probe_init(tsr_context *ctx, const tsr_context_desc *desc);
 void rt_probe_clear(tsr_context *ctx);

@@ -11,10 +11,17 @@
 
 static const char *cache_name(const char *name) { return name && *name ? name : "default"; }
 
-tune_cache *rt_tune_cache(tsr_context *ctx, const char *name, bool create) {
+void rt_tune_init(tsr_context *ctx) {
+  pthread_mutexattr_t a;
+  pthread_mutexattr_init(&a);
+  pthread_mutexattr_settype(&a, PTHREAD_MUTEX_RECURSIVE);
+  pthread_mutex_init(&ctx->tune.lock, &a);
+  pthread_mutexattr_destroy(&a);
+}
+
+static tune_cache *open_cache(tsr_context *ctx, const char *name, bool create) {
   char path[1200];
   name = cache_name(name);
-  if (!ctx->cache_dir || !*ctx->cache_dir) return NULL;
   if (ctx->tune.cache && !strcmp(ctx->tune.name, name)) return ctx->tune.cache;
   snprintf(path, sizeof path, "%.1000s/%.100s.sqlite", ctx->cache_dir, name);
   if (!create && access(path, F_OK)) return NULL; /* compiling alone leaves no files behind */
@@ -27,6 +34,14 @@ tune_cache *rt_tune_cache(tsr_context *ctx, const char *name, bool create) {
   cache_describe(ctx->tune.cache, &info);
   if (info.why[0]) rt_log(ctx, TSR_LOG_INFO, "tuning cache %s: %s", info.path, info.why);
   return ctx->tune.cache;
+}
+
+tune_cache *rt_tune_cache(tsr_context *ctx, const char *name, bool create) {
+  if (!ctx->cache_dir || !*ctx->cache_dir) return NULL;
+  pthread_mutex_lock(&ctx->tune.lock);
+  tune_cache *c = open_cache(ctx, name, create);
+  pthread_mutex_unlock(&ctx->tune.lock);
+  return c;
 }
 
 void rt_tune_close(tsr_context *ctx) { cache_close(&ctx->tune.cache); }
@@ -59,6 +74,17 @@ static tune_mode mode_of(const tsr_compile_options *o) {
   if (o && o->tune) return (tune_mode)(o->tune - TSR_TUNE_OFF);
   tune_mode_parse(knob_str("TSR_TUNE"), &m);
   return m;
+}
+
+bool rt_tune_begin(tsr_device *dev, const tsr_compile_options *o) {
+  const tsr_context *ctx = dev->ctx;
+  const bool asks = dev->be && ctx->cache_dir && *ctx->cache_dir && mode_of(o) != TUNE_OFF;
+  if (asks) pthread_mutex_lock(&dev->ctx->tune.lock);
+  return asks;
+}
+
+void rt_tune_end(tsr_device *dev, bool begun) {
+  if (begun) pthread_mutex_unlock(&dev->ctx->tune.lock);
 }
 
 /* The kernel has the tuner's schedule from here on. */
@@ -187,8 +213,14 @@ static void is_there(void *user, tuned_kernel *t) {}
 
 void rt_tune_failed(tsr_program *p, const tsr_compile_options *o, rt_compile_fn compile) {
   culprits c = {.n = 0};
+  const bool begun = rt_tune_begin(p->dev, o);
   if (compile && each_tuned(p, o, NULL, is_there, NULL) > 1) each_tuned(p, o, compile, try_alone, &c);
   each_tuned(p, o, NULL, winner_failed, &c);
+  rt_tune_end(p->dev, begun);
 }
 
-void rt_tune_ran(tsr_program *p, const tsr_compile_options *o) { each_tuned(p, o, NULL, winner_ran, NULL); }
+void rt_tune_ran(tsr_program *p, const tsr_compile_options *o) {
+  const bool begun = rt_tune_begin(p->dev, o);
+  each_tuned(p, o, NULL, winner_ran, NULL);
+  rt_tune_end(p->dev, begun);
+}

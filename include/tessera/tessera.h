@@ -403,6 +403,21 @@ TSR_API TSR_MUST_USE tsr_status tsr_program_set_create(tsr_device *dev, const ts
  * other lists were asked for: its work must be done by then. */
 TSR_API TSR_MUST_USE tsr_status tsr_program_set_get(tsr_program_set *s, const tsr_shape *shapes, int n,
                                                     tsr_program **out);
+/* Without waiting for a compiler, where that can be: *out is the program for these shapes if there is one. Else it is
+ * made in the background, and *out is the smallest program meanwhile whose shapes cover them, no dimension being
+ * smaller; where there is none, one is compiled before the call returns, whose unknown dimensions are those of the
+ * shapes rounded up to their bucket (docs/tuning.md). served, n of them: the shapes that *out is for. Where they are
+ * larger, the caller pads inputs and takes of the outputs what isn't padding: for graphs whose results allow that.
+ * *out belongs to the set as tsr_program_set_get's does; a list that is made in the background counts as asked for when
+ * it is done. One list is made at a time; another one is begun when it is asked for again. Threads: the calls stay
+ * those of one thread at a time, which may run the set's programs and use the device meanwhile, as for objects of its
+ * own; allocator, log and custom ops may be called from the thread that compiles. */
+TSR_API TSR_MUST_USE tsr_status tsr_program_set_serve(tsr_program_set *s, const tsr_shape *shapes, int n,
+                                                      tsr_shape *served, tsr_program **out);
+/* Returns when nothing is made in the background: why the first list since the last call couldn't be made, which the
+ * set won't try in the background again while it remembers it. */
+TSR_API TSR_MUST_USE tsr_status tsr_program_set_wait(tsr_program_set *s);
+/* Programs that are kept; one that is being made isn't counted. */
 TSR_API int tsr_program_set_count(const tsr_program_set *s);
 TSR_API void tsr_program_set_destroy(tsr_program_set **s);
 

@@ -18,7 +18,7 @@ TYPES = {np.dtype(np.float32): T.FLOAT, np.dtype(np.float16): T.FLOAT16, np.dtyp
 
 
 def floats(*shape):
-    return rng.standard_normal(shape).astype(np.float32)
+    return np.asarray(rng.standard_normal(shape)).astype(np.float32)
 
 
 def value(name, kind=T.FLOAT, shape=None):
@@ -311,3 +311,21 @@ quantized_lstm("one_step", u8, 1, 5, False, True, False)
 quantized_lstm("columns", i8, 1, 5, True, True, True)
 quantized_lstm("large", i8, 3, 40, False, True, True)
 quantized_lstm("given", i8, 1, 5, False, False, False)
+# ---- Scan ------------------------------------------------------------------------------------------------------------
+def scan(name, steps, **directions):
+    """Two states, read along the first axis and the last, two results a step; by more than 512 steps as a loop."""
+    g = graph([node("Mul", ["s", "k"], ["s0"]), node("Add", ["s0", "a"], ["s1"]), node("Add", ["s1", "w"], ["t1"]),
+               node("ReduceSum", ["s1"], ["m"], keepdims=0), node("Max", ["n", "m"], ["n1"]),
+               node("Mul", ["t1", "b"], ["y1"])], "body",
+              [value("s"), value("n"), value("a"), value("b")],
+              [value("s1"), value("n1"), value("y1"), value("m")], constants(k=np.float32(0.75)))
+    case("scan_" + name, [node("Scan", ["s", "n", "a", "b"], ["sl", "nl", "y", "ms"], body=g, num_scan_inputs=2,
+                               scan_input_axes=[0, 1], **directions)],
+         {"s": floats(3), "n": floats(), "a": floats(steps, 3), "b": floats(3, steps)},
+         [value("sl", shape=[3]), value("nl", shape=[]), value("y", shape=[steps, 3]), value("ms", shape=[steps])],
+         constants(w=floats(3)))
+
+
+scan("of_512_steps", 512, scan_input_directions=[1, 0])
+scan("of_513_steps", 513)
+scan("of_700_steps_backwards", 700, scan_input_directions=[0, 1], scan_output_directions=[1, 0])

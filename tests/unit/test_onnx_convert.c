@@ -453,8 +453,8 @@ static void bytes_are_multiplied_as_bytes(void **state) {
     assert_null(onnx_convert(model, &(onnx_options){.any_dim = 0}, NULL, &module, NULL));
     int n = 0;
     for (const ir_op *o = graph_find_func(module, NULL)->regions[0]->first; o; o = o->next) {
-      if (!graph_is(o, G_MATMUL) && !graph_is(o, G_CONV1D) && !graph_is(o, G_CONV2D) && !graph_is(o, G_CONV3D)) continue;
-      if (o->operands[0]->type->dtype == TSR_I32) continue; /* sums over windows */
+      const bool convolves = graph_is(o, G_CONV1D) || graph_is(o, G_CONV2D) || graph_is(o, G_CONV3D);
+      if ((!convolves && !graph_is(o, G_MATMUL)) || o->operands[0]->type->dtype == TSR_I32) continue; /* window sums */
       assert_int_equal(tsr_dtype_size(o->operands[0]->type->dtype), 1);
       assert_int_equal(o->operands[1]->type->dtype == TSR_U8 && graph_is(o, G_MATMUL), false);
       assert_int_equal(o->results[0]->type->dtype, TSR_I32);

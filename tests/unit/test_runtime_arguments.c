@@ -361,6 +361,14 @@ static void programs(void **state) {
   BAD_OUT(p, tsr_program_set_get(set, &s, -1, &p));
   BAD_OUT(p, tsr_program_set_get(set, &wrong, 1, &p));
   BAD(tsr_program_set_get(set, &s, 1, NULL));
+  tsr_shape served;
+  BAD_OUT(p, tsr_program_set_serve(NULL, &s, 1, &served, &p));
+  BAD_OUT(p, tsr_program_set_serve(set, NULL, 1, &served, &p));
+  BAD_OUT(p, tsr_program_set_serve(set, &s, -1, &served, &p));
+  BAD_OUT(p, tsr_program_set_serve(set, &wrong, 1, &served, &p));
+  BAD_OUT(p, tsr_program_set_serve(set, &s, 1, NULL, &p));
+  BAD(tsr_program_set_serve(set, &s, 1, &served, NULL));
+  BAD(tsr_program_set_wait(NULL));
   HOLDS(tsr_program_set_count(NULL), == 0);
   try("tsr_program_set_destroy("), tsr_program_set_destroy(NULL), tsr_program_set_destroy(&set),
       tsr_program_set_destroy(&set);

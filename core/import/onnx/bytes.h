@@ -1,5 +1,5 @@
-/* core/import/onnx/bytes.h - integers of 8 bits less their zero points, multiplied exactly: a product of bytes, and zero
- * points as what they add to its sums. What depends on constants alone is computed while converting. */
+/* core/import/onnx/bytes.h - integers of 8 bits less their zero points, multiplied exactly: a product of bytes, and
+ * zero points as what they add to its sums. What depends on constants alone is computed while converting. */
 #ifndef CORE_IMPORT_ONNX_BYTES_H
 #define CORE_IMPORT_ONNX_BYTES_H
 #include "core/import/onnx/cv.h"

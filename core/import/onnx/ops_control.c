@@ -118,6 +118,19 @@ static ir_value *placed(cv *c, ir_value *x, ir_value *step, ir_value *v) {
   return cv_op3(c, G_SCATTER_ND, x, cv_reshape(c, step, 2, (int64_t[]){1, 1}), v);
 }
 
+/* The region's argument that collects x, which a step gives, of so many steps: made when x's shape is known. *first:
+ * what it is before the first step. */
+static ir_value *collector(cv *c, cv_region *r, int64_t steps, const ir_value *x, ir_value **first) {
+  int64_t dims[TSR_MAX_RANK] = {steps};
+  if (!x || x->type->rank >= TSR_MAX_RANK) return cv_refuse(c, "too many dimensions");
+  for (int k = 0; k < x->type->rank; k++) dims[1 + k] = x->type->dims[k];
+  const ir_builder here = c->b;
+  c->b = r->outside;
+  *first = cv_fill(c, x->type->dtype, 1 + x->type->rank, dims, 0);
+  c->b = here;
+  return *first ? ir_block_arg(c->b.m, r->func->regions[0], (*first)->type, NULL) : NULL;
+}
+
 /* Whether to take another step: below the limit, and told to go on. */
 static bool condition(cv *c, cv_region *r, const loop *l, int n, ir_value *const *like) {
   ir_value *args[GRAPH_CONTROL_OPERANDS] = {NULL}, *result = NULL;
@@ -152,17 +165,9 @@ static void as_while(cv *c, loop *l) {
       next[STATE + i] = out[1 + i];
       if (out[1 + i]->type != l->state[i]->type) cv_refuse(c, "what it carries changes its shape at a step");
     }
-    for (int i = 0; i < l->more && !c->failed; i++) { /* an argument of its own, of the shape that is known now */
-      int64_t dims[TSR_MAX_RANK] = {l->steps};
-      ir_value *x = out[1 + l->n + i];
-      if (x->type->rank >= TSR_MAX_RANK) cv_refuse(c, "too many dimensions");
-      for (int k = 0; k < x->type->rank && k + 1 < TSR_MAX_RANK; k++) dims[1 + k] = x->type->dims[k];
-      const ir_builder here = c->b;
-      c->b = r[1].outside;
-      v[n + i] = cv_fill(c, x->type->dtype, 1 + x->type->rank, dims, 0);
-      c->b = here;
-      if (v[n + i]) args[n + i] = ir_block_arg(c->b.m, r[1].func->regions[0], v[n + i]->type, NULL);
-      next[n + i] = placed(c, args[n + i], args[STEP], x);
+    for (int i = 0; i < l->more && !c->failed; i++) {
+      args[n + i] = collector(c, &r[1], l->steps, out[1 + l->n + i], &v[n + i]);
+      next[n + i] = placed(c, args[n + i], args[STEP], out[1 + l->n + i]);
     }
   }
   if (cv_region_end(c, &r[1], all, next)) condition(c, &r[0], l, all, v);
@@ -193,46 +198,108 @@ static int64_t direction(cv *c, const char *name, int i) {
   return cv_ints(c, name, v, MOST_VALUES) > i ? v[i] : 0;
 }
 
-/* Scan from version 9 on: states, then what is read along axis 0 or scan_input_axes. */
-static void op_scan(cv *c) {
-  const onnx_graph *g = graph_attr(c, "body");
-  const int scanned = (int)cv_int(c, "num_scan_inputs", 0), n = (int)c->node->n_in - scanned;
-  if (!g || scanned < 1 || n < 0 || g->n_inputs != c->node->n_in || g->n_outputs < (size_t)n)
-    return cv_out(c, 0, cv_refuse(c, "its body doesn't fit"));
-  const int more = (int)g->n_outputs - n;
-  collected *all = arena_array(&c->a, collected, more + 1);
-  ir_value *state[MOST_VALUES], *out[MOST_VALUES];
-  if (!all || c->node->n_in > MOST_VALUES) return cv_out(c, 0, cv_refuse(c, "too many values"));
-  int64_t steps = -1;
-  for (int i = 0; i < n + scanned; i++) state[i] = cv_need(c, i);
-  ir_value *whole[MOST_VALUES];
-  for (int i = 0; i < scanned && !c->failed; i++) {
-    whole[i] = state[n + i];
-    const int axis = cv_axis(c, direction(c, "scan_input_axes", i), cv_rank(whole[i]));
-    if (steps < 0) steps = cv_dim(whole[i], axis);
-    if (steps != cv_dim(whole[i], axis) || steps > MOST_STEPS) cv_refuse(c, "%lld steps", (long long)steps);
+/* Of a Scan: states, then what is read along an axis, an element a step. The body gives states, then what is collected
+ * along the first axis. */
+typedef struct scan {
+  const onnx_graph *g;
+  int n, scanned, more; /* states, read, collected */
+  int64_t steps;
+  ir_value *v[MOST_VALUES]; /* states, then what is read, whole */
+  int axis[MOST_VALUES];    /* of the latter */
+  bool backwards[MOST_VALUES], backwards_out[MOST_VALUES];
+} scan;
+
+static bool read_scan(cv *c, scan *x) {
+  x->g = graph_attr(c, "body");
+  x->scanned = (int)cv_int(c, "num_scan_inputs", 0);
+  x->n = (int)c->node->n_in - x->scanned;
+  if (!x->g || x->scanned < 1 || x->n < 0 || x->g->n_inputs != c->node->n_in || x->g->n_outputs < (size_t)x->n)
+    return cv_refuse(c, "its body doesn't fit") != NULL;
+  if (c->node->n_in > MOST_VALUES) return cv_refuse(c, "too many values") != NULL;
+  x->more = (int)x->g->n_outputs - x->n;
+  x->steps = -1;
+  for (int i = 0; i < x->n + x->scanned; i++) x->v[i] = cv_need(c, i);
+  for (int i = 0; i < x->scanned && !c->failed; i++) {
+    const ir_value *whole = x->v[x->n + i];
+    x->axis[i] = cv_axis(c, direction(c, "scan_input_axes", i), cv_rank(whole));
+    x->backwards[i] = direction(c, "scan_input_directions", i) != 0;
+    if (x->steps < 0) x->steps = cv_dim(whole, x->axis[i]);
+    if (x->steps != cv_dim(whole, x->axis[i])) cv_refuse(c, "%lld steps", (long long)x->steps);
   }
-  for (int64_t s = 0; s < steps && !c->failed; s++) {
-    for (int i = 0; i < scanned; i++) {
-      const int axis = cv_axis(c, direction(c, "scan_input_axes", i), cv_rank(whole[i]));
-      ir_value *part = cv_part(c, whole[i], axis, direction(c, "scan_input_directions", i) ? steps - 1 - s : s, 1);
+  for (int k = 0; k < x->more && !c->failed; k++) {
+    x->backwards_out[k] = direction(c, "scan_output_directions", k) != 0;
+    if (direction(c, "scan_output_axes", k)) cv_refuse(c, "scan_output_axes");
+  }
+  return !c->failed;
+}
+
+static void scan_out(cv *c, const scan *x, ir_value *const *state, ir_value *const *joins) {
+  for (int i = 0; i < x->n + x->more && !c->failed; i++)
+    if (cv_wants(c, i)) cv_out(c, i, i < x->n ? state[i] : joins[i - x->n]);
+}
+
+static void scan_written_out(cv *c, const scan *x) {
+  collected *all = arena_array(&c->a, collected, x->more + 1);
+  ir_value *state[MOST_VALUES], *out[MOST_VALUES], *joins[MOST_VALUES];
+  if (!all) return (void)cv_refuse(c, "out of memory");
+  memcpy(state, x->v, sizeof state);
+  for (int64_t s = 0; s < x->steps && !c->failed; s++) {
+    for (int i = 0; i < x->scanned; i++) {
+      ir_value *part = cv_part(c, x->v[x->n + i], x->axis[i], x->backwards[i] ? x->steps - 1 - s : s, 1);
       int64_t dims[TSR_MAX_RANK];
       int rank = 0;
       for (int d = 0; d < cv_rank(part); d++)
-        if (d != axis) dims[rank++] = part->type->dims[d];
-      state[n + i] = cv_reshape(c, part, rank, dims);
+        if (d != x->axis[i]) dims[rank++] = part->type->dims[d];
+      state[x->n + i] = cv_reshape(c, part, rank, dims);
     }
-    if (!c->graph(c, g, state, (size_t)(n + scanned), out)) break;
-    for (int k = 0; k < n; k++) state[k] = out[k];
-    for (int k = 0; k < more; k++) collect(c, &all[k], out[n + k]);
+    if (!c->graph(c, x->g, state, (size_t)(x->n + x->scanned), out)) break;
+    for (int k = 0; k < x->n; k++) state[k] = out[k];
+    for (int k = 0; k < x->more; k++) collect(c, &all[k], out[x->n + k]);
   }
-  for (int i = 0; i < n && !c->failed; i++)
-    if (cv_wants(c, i)) cv_out(c, i, state[i]);
-  for (int k = 0; k < more && !c->failed; k++) {
-    ir_value *y = joined(c, &all[k], direction(c, "scan_output_directions", k) != 0);
-    if (direction(c, "scan_output_axes", k)) cv_refuse(c, "scan_output_axes");
-    if (cv_wants(c, n + k)) cv_out(c, n + k, y);
+  for (int k = 0; k < x->more && !c->failed; k++) joins[k] = joined(c, &all[k], x->backwards_out[k]);
+  scan_out(c, x, state, joins);
+}
+
+/* As a `while`: step, states, what is collected. */
+static void scan_as_while(cv *c, const scan *x) {
+  ir_value *v[GRAPH_CONTROL_RESULTS] = {NULL}, *args[GRAPH_CONTROL_RESULTS] = {NULL}, *out[MOST_VALUES] = {NULL},
+           *next[GRAPH_CONTROL_RESULTS] = {NULL}, *results[GRAPH_CONTROL_RESULTS] = {NULL}, *in[MOST_VALUES];
+  const int n = 1 + x->n, all = n + x->more;
+  cv_region r[2] = {{NULL}};
+  if (all > GRAPH_CONTROL_RESULTS || x->steps > INT32_MAX)
+    return (void)cv_refuse(c, "%d values that are carried and collected in %lld steps", all, (long long)x->steps);
+  v[0] = cv_number(c, TSR_I64, 0);
+  memcpy(v + 1, x->v, sizeof *v * (size_t)x->n);
+  if (cv_region_begin(c, &r[1], n, v, args)) {
+    ir_value *back = cv_op2(c, G_SUB, cv_number(c, TSR_I64, (double)(x->steps - 1)), args[0]);
+    memcpy(in, args + 1, sizeof *in * (size_t)x->n);
+    for (int i = 0; i < x->scanned; i++)
+      in[x->n + i] = cv_gather(c, x->v[x->n + i], x->backwards[i] ? back : args[0], x->axis[i]);
+    if (!c->failed) c->graph(c, x->g, in, (size_t)(x->n + x->scanned), out);
+    next[0] = cv_op2(c, G_ADD, args[0], cv_number(c, TSR_I64, 1));
+    for (int i = 0; i < x->n && !c->failed; i++) {
+      next[1 + i] = out[i];
+      if (out[i]->type != x->v[i]->type) cv_refuse(c, "what it carries changes its shape at a step");
+    }
+    for (int i = 0; i < x->more && !c->failed; i++) {
+      args[n + i] = collector(c, &r[1], x->steps, out[x->n + i], &v[n + i]);
+      next[n + i] = placed(c, args[n + i], x->backwards_out[i] ? back : args[0], out[x->n + i]);
+    }
   }
+  ir_value *test[GRAPH_CONTROL_RESULTS] = {NULL}, *goes_on = NULL;
+  if (cv_region_end(c, &r[1], all, next) && cv_region_begin(c, &r[0], all, v, test)) {
+    goes_on = cv_compare(c, "lt", test[0], cv_number(c, TSR_I64, (double)x->steps));
+    cv_region_end(c, &r[0], 1, &goes_on);
+  }
+  cv_while(c, r, all, v, x->steps, results);
+  scan_out(c, x, results + 1, results + n);
+}
+
+/* From version 9 on. */
+static void op_scan(cv *c) {
+  scan x = {.n = 0};
+  if (read_scan(c, &x)) (x.steps > MOST_STEPS ? scan_as_while : scan_written_out)(c, &x);
+  if (c->failed) cv_out(c, 0, NULL);
 }
 
 const cv_row onnx_rows_control[] = {{"If", 1, op_if}, {"Loop", 1, op_loop}, {"Scan", 9, op_scan}, {NULL, 0, NULL}};

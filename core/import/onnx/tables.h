@@ -5,7 +5,8 @@
 
 extern const cv_row onnx_rows_pointwise[], onnx_rows_compare[], onnx_rows_reduce[], onnx_rows_move[], onnx_rows_shape[],
     onnx_rows_slice[], onnx_rows_index[], onnx_rows_product[], onnx_rows_conv[], onnx_rows_conv_integer[],
-    onnx_rows_pool[], onnx_rows_norm[], onnx_rows_quantize[], onnx_rows_image[], onnx_rows_recurrent[], onnx_rows_attention[], onnx_rows_loss[],
+    onnx_rows_pool[], onnx_rows_norm[], onnx_rows_quantize[], onnx_rows_image[], onnx_rows_recurrent[],
+    onnx_rows_attention[], onnx_rows_loss[],
     onnx_rows_control[], onnx_rows_order[], onnx_rows_signal[], onnx_rows_train[],
     onnx_rows_detect[], onnx_rows_suppress[];
 extern const cv_row onnx_rows_simplified[]; /* ONNX Runtime's, in ONNX's domain */
