@@ -33,6 +33,10 @@ static void q4_0(bytes b, float *out) {
   }
 }
 
+void block_q4_0_put(const uint8_t q[BLOCK_RUN], unsigned char *block) {
+  for (int j = 0; j < 16; j++) block[2 + j] = (unsigned char)(q[j] | q[j + 16] << 4);
+}
+
 /* d, m, q[16]: d q + m */
 static void q4_1(bytes b, float *out) {
   float d = f16(b), m = f16(b + 2);

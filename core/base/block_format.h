@@ -36,6 +36,9 @@ typedef struct block_format {
 
 extern const int8_t block_iq4_nl_levels[16]; /* what the four bits of an iq4_nl stand for */
 
+/* 32 integers of 0 to 15, around 8, behind the scale of a block of q4_0. */
+void block_q4_0_put(const uint8_t q[BLOCK_RUN], unsigned char *block);
+
 /* The row of a number in files; NULL: unknown. */
 const block_format *block_format_by_code(uint32_t code);
 const block_format *block_format_by_name(const char *name);

@@ -57,7 +57,8 @@ static double unit_us(dist_links *l, const unit *u, int n) {
   if (n == 1) return whole + comm;
   const double copied = dist_compute_us(l->machine, t, 0, 2 * bytes_of(a) / n),
                joined = dist_compute_us(l->machine, t, 0, 2 * bytes_of(last->results[0])),
-               product = dist_compute_us(l->machine, t, flops / n, (bytes_of(a) + bytes_of(y)) / n + bytes_of(b)) + copied;
+               moved = (bytes_of(a) + bytes_of(y)) / n + bytes_of(b),
+               product = dist_compute_us(l->machine, t, flops / n, moved) + copied;
   return product + (n - 1) * (product > comm ? product : comm) + comm + joined;
 }
 
@@ -125,8 +126,8 @@ static void tell(const dist_notes *notes, dist_links *l, const unit *u, int n) {
   if (!notes || !notes->note) return;
   const char *what = strrchr(u->first->def->name, '.') + 1;
   if (n > 1)
-    snprintf(text, sizeof text, "%s[%s] of a product of %lld rows in %d chunks: %.4g us, %.4g one after the other", what,
-             c.axes, (long long)u->rows, n, unit_us(l, u, n), unit_us(l, u, 1));
+    snprintf(text, sizeof text, "%s[%s] of a product of %lld rows in %d chunks: %.4g us, %.4g one after the other",
+             what, c.axes, (long long)u->rows, n, unit_us(l, u, n), unit_us(l, u, 1));
   else
     snprintf(text, sizeof text, "%s[%s] of a product of %lld rows stays behind it: %.4g us, no chunks are faster", what,
              c.axes, (long long)u->rows, unit_us(l, u, 1));

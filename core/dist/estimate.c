@@ -43,42 +43,70 @@ static double step_us(const dist_step *x, dist_links *l, double *flops) {
   return us;
 }
 
+/* Who reads a value inside a step: its data while `inside` runs. */
+typedef struct readers {
+  int n, last;           /* the last op */
+  bool pointwise, folds; /* all are pointwise; all are that or reductions */
+} readers;
+
 /* A value inside a step that its readers' kernels work out as they go: what is read element by element alone, and
  * elements that a reduction adds up. */
-static bool in_registers(const dist_step *x, int from, const ir_value *v) {
-  const bool pointwise = graph_is_kind(v->def, GRAPH_POINTWISE);
-  bool all = true;
-  int readers = 0;
-  for (int i = from + 1; i < x->n_ops; i++)
-    for (int k = 0; k < x->ops[i]->n_operands; k++) {
-      if (x->ops[i]->operands[k] != v) continue;
-      readers++;
-      all &= graph_is_kind(x->ops[i], GRAPH_POINTWISE) || (pointwise && graph_is_kind(x->ops[i], GRAPH_REDUCTION));
-    }
-  return all && (pointwise || readers == 1);
+static bool in_registers(const ir_value *v) {
+  const readers *r = v->data;
+  return graph_is_kind(v->def, GRAPH_POINTWISE) ? r->folds : r->pointwise && r->n == 1;
 }
 
-/* The most that values inside a step take at once, each from its op to its last reader. */
-static double inside(const dist_step *x) {
-  double now = 0, most = 0;
+/* Every value that is made and used up in the step gets its readers; false: out of memory. */
+static bool note_readers(arena *a, const dist_step *x) {
+  int n = 0;
+  for (int i = 0; i < x->n_ops; i++) n += x->ops[i]->n_results;
+  readers *next = arena_array(a, readers, n + 1);
+  if (!next) return false;
   for (int i = 0; i < x->n_ops; i++) {
-    for (int k = 0; k < x->ops[i]->n_results; k++)
-      if (x->ops[i]->results[k]->scratch < 0 && !graph_is_alias(x->ops[i]) &&
-          !in_registers(x, i, x->ops[i]->results[k]))
-        now += bytes_of(x->ops[i]->results[k]->type);
-    if (now > most) most = now;
+    const bool pointwise = graph_is_kind(x->ops[i], GRAPH_POINTWISE);
     for (int k = 0; k < x->ops[i]->n_operands; k++) {
-      const ir_value *v = x->ops[i]->operands[k];
-      bool later = v->scratch >= 0 || !v->def || graph_is_alias(v->def);
-      for (int j = i + 1; j < x->n_ops && !later; j++)
-        for (int o = 0; o < x->ops[j]->n_operands; o++) later |= x->ops[j]->operands[o] == v;
-      for (int o = 0; o < k; o++) later |= x->ops[i]->operands[o] == v;
-      for (int j = 0; j < i && !later; j++) /* it was counted where it was made */
-        if (x->ops[j] == v->def) later = in_registers(x, j, v);
-      if (!later) now -= bytes_of(v->type);
+      readers *r = x->ops[i]->operands[k]->data;
+      if (!r) continue;
+      r->n++, r->last = i;
+      r->pointwise &= pointwise, r->folds &= pointwise || graph_is_kind(x->ops[i], GRAPH_REDUCTION);
+    }
+    for (int k = 0; k < x->ops[i]->n_results && !graph_is_alias(x->ops[i]); k++) {
+      if (x->ops[i]->results[k]->scratch >= 0) continue;
+      *next = (readers){.last = -1, .pointwise = true, .folds = true};
+      x->ops[i]->results[k]->data = next++;
     }
   }
-  return most;
+  return true;
+}
+
+static void forget_readers(const dist_step *x) {
+  for (int i = 0; i < x->n_ops; i++)
+    for (int k = 0; k < x->ops[i]->n_results; k++) x->ops[i]->results[k]->data = NULL;
+}
+
+/* The most that values inside a step take at once, each from its op to its last reader. The func's values have no data
+ * of others. */
+static bool inside(arena *a, const dist_step *x, double *most) {
+  double now = 0;
+  *most = 0;
+  forget_readers(x);
+  if (!note_readers(a, x)) return false;
+  for (int i = 0; i < x->n_ops; i++) {
+    for (int k = 0; k < x->ops[i]->n_results; k++) {
+      const ir_value *v = x->ops[i]->results[k];
+      if (v->data && !in_registers(v)) now += bytes_of(v->type);
+    }
+    if (now > *most) *most = now;
+    for (int k = 0; k < x->ops[i]->n_operands; k++) {
+      const ir_value *v = x->ops[i]->operands[k];
+      readers *r = v->data;
+      if (!r || r->last != i || in_registers(v)) continue;
+      now -= bytes_of(v->type);
+      r->last = -1; /* it may be there twice */
+    }
+  }
+  forget_readers(x);
+  return true;
 }
 
 static double hidden_of(const dist_estimate *e, const dist_event *x) {
@@ -106,7 +134,9 @@ tsr_status dist_estimate_make(arena *a, const dist_program *p, const dist_schedu
     *(x->kind == DIST_COMM ? &out->comm_us : &out->compute_us) += us;
     for (int k = 0; k < x->n_ops && x->kind == DIST_COMM; k++) out->sent += dist_collective_sent(l, x->ops[k]);
     if (out->events[i].to > out->us) out->us = out->events[i].to;
-    if (x->kind == DIST_COMPUTE) own += inside(x); /* each step is a program, with memory of its own */
+    double values = 0;
+    if (x->kind == DIST_COMPUTE && !inside(a, x, &values)) return st_oom();
+    own += values; /* each step is a program, with memory of its own */
   }
   out->exposed_us = out->comm_us;
   for (int i = 0; i < s->n_steps; i++)

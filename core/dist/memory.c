@@ -5,14 +5,11 @@
 
 enum { ALIGN = 256 };
 
-/* Are all that touch `old` over before the writer of `slot` begins? */
-static bool is_over(const dist_schedule *s, const dist_before *b, int old, int slot) {
-  const int then = s->slots[slot].writer;
-  for (int i = 0; i < s->n_steps; i++) {
-    const dist_step *x = &s->steps[i];
-    bool uses = s->slots[old].writer == i;
-    for (int k = 0; k < x->n_reads; k++) uses |= x->reads[k] == old;
-    if (uses && (i == then || !dist_is_before(b, i, then))) return false;
+/* Are all that touch `old` over before step `then` begins? */
+static bool is_over(const dist_before *b, const int *last, int old, int then) {
+  for (int k = 0; k < DIST_STREAMS; k++) {
+    const int i = last[old * DIST_STREAMS + k];
+    if (i >= 0 && (i == then || !dist_is_before(b, i, then))) return false;
   }
   return true;
 }
@@ -20,7 +17,7 @@ static bool is_over(const dist_schedule *s, const dist_before *b, int old, int s
 static bool in_workspace(const dist_slot *x) { return x->input < 0 && x->output < 0 && x->bytes; }
 
 /* The lowest offset that no slot placed before, still in use, takes. */
-static size_t place(const dist_schedule *s, const dist_before *b, int slot) {
+static size_t place(const dist_schedule *s, const dist_before *b, const int *last, int slot) {
   size_t at = 0;
   for (bool moved = true; moved;) {
     moved = false;
@@ -29,7 +26,9 @@ static size_t place(const dist_schedule *s, const dist_before *b, int slot) {
       if (i == slot || !in_workspace(x) || x->writer > s->slots[slot].writer ||
           (x->writer == s->slots[slot].writer && i > slot))
         continue;
-      if (at >= x->offset + x->bytes || x->offset >= at + s->slots[slot].bytes || is_over(s, b, i, slot)) continue;
+      if (at >= x->offset + x->bytes || x->offset >= at + s->slots[slot].bytes ||
+          is_over(b, last, i, s->slots[slot].writer))
+        continue;
       at = (x->offset + x->bytes + ALIGN - 1) / ALIGN * ALIGN;
       moved = true;
     }
@@ -39,12 +38,13 @@ static size_t place(const dist_schedule *s, const dist_before *b, int slot) {
 
 bool dist_memory_make(dist_schedule *s) {
   const dist_before b = dist_before_make(&s->arena, s);
-  if (!b.bits) return false;
+  const int *last = dist_last_users(&s->arena, s);
+  if (!b.bits || !last) return false;
   for (int w = 0; w < s->n_steps; w++)
     for (int i = 0; i < s->n_slots; i++) {
       dist_slot *x = &s->slots[i];
       if (x->writer != w || !in_workspace(x)) continue;
-      x->offset = place(s, &b, i);
+      x->offset = place(s, &b, last, i);
       if (x->offset + x->bytes > s->workspace) s->workspace = x->offset + x->bytes;
     }
   return true;

@@ -43,21 +43,30 @@ bool dist_order_make(dist_schedule *s) {
   for (int i = 0; i < s->n_steps; i++) {
     dist_step *x = &s->steps[i];
     on_stream(&b, s, i, last);
-    for (int latest = i; latest-- > 0;) { /* the latest first: it implies those before it on its stream */
-      bool needed = false;
-      for (int k = 0; k < x->n_reads && !needed; k++) needed = s->slots[x->reads[k]].writer == latest;
-      if (!needed || dist_is_before(&b, latest, i)) continue;
-      x->waits[x->n_waits++] = latest;
-      follow(&b, latest, i);
+    int latest[DIST_STREAMS] = {-1, -1}; /* it implies those before it on its stream */
+    for (int k = 0; k < x->n_reads; k++) {
+      const int writer = s->slots[x->reads[k]].writer;
+      if (writer > (writer < 0 ? 0 : latest[s->steps[writer].stream])) latest[s->steps[writer].stream] = writer;
+    }
+    for (int k = 0; k < DIST_STREAMS; k++) { /* the later one first */
+      const int w = latest[(latest[0] > latest[1]) == (k == 0) ? 0 : 1];
+      if (w < 0 || dist_is_before(&b, w, i)) continue;
+      x->waits[x->n_waits++] = w;
+      follow(&b, w, i);
     }
   }
   return true;
 }
 
-static bool reads(const dist_step *x, int slot) {
-  for (int i = 0; i < x->n_reads; i++)
-    if (x->reads[i] == slot) return true;
-  return false;
+int *dist_last_users(arena *a, const dist_schedule *s) {
+  int *last = arena_array(a, int, DIST_STREAMS * (size_t)s->n_slots + 1);
+  for (int i = 0; last && i < DIST_STREAMS * s->n_slots; i++) last[i] = -1;
+  for (int i = 0; last && i < s->n_steps; i++) {
+    const dist_step *x = &s->steps[i];
+    for (int k = 0; k < x->n_reads; k++) last[x->reads[k] * DIST_STREAMS + x->stream] = i;
+    for (int k = 0; k < x->n_writes; k++) last[x->writes[k] * DIST_STREAMS + x->stream] = i;
+  }
+  return last;
 }
 
 /* Do two slots have memory in common? */
@@ -66,23 +75,31 @@ static bool overlap(const dist_slot *a, const dist_slot *b) {
   return a->bytes && b->bytes && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
 }
 
-/* The first step that uses a slot and isn't over before `then` begins; -1: none. */
-static int still_used(const dist_schedule *s, const dist_before *b, int slot, int then) {
-  for (int i = 0; i < s->n_steps; i++)
-    if ((s->slots[slot].writer == i || reads(&s->steps[i], slot)) && (i == then || !dist_is_before(b, i, then)))
-      return i;
+/* A step that uses a slot and isn't over before `then` begins; -1: none. */
+static int still_used(const dist_before *b, const int *last, int slot, int then) {
+  for (int k = 0; k < DIST_STREAMS; k++) {
+    const int i = last[slot * DIST_STREAMS + k];
+    if (i >= 0 && (i == then || !dist_is_before(b, i, then))) return i;
+  }
   return -1;
 }
 
-static bool check_slot(const dist_schedule *s, const dist_before *b, int slot, char *why, size_t size) {
+static bool check_reads(const dist_schedule *s, const dist_before *b, int step, char *why, size_t size) {
+  for (int k = 0; k < s->steps[step].n_reads; k++) {
+    const int writer = s->slots[s->steps[step].reads[k]].writer;
+    if (writer >= 0 && !dist_is_before(b, writer, step))
+      return snprintf(why, size, "step %d reads what step %d writes, and nothing orders them", step, writer), false;
+  }
+  return true;
+}
+
+static bool check_slot(const dist_schedule *s, const dist_before *b, const int *last, int slot, char *why,
+                       size_t size) {
   const int writer = s->slots[slot].writer;
-  for (int i = 0; i < s->n_steps; i++)
-    if (writer >= 0 && reads(&s->steps[i], slot) && !dist_is_before(b, writer, i))
-      return snprintf(why, size, "step %d reads what step %d writes, and nothing orders them", i, writer), false;
   for (int q = slot + 1; q < s->n_slots; q++) {
     if (!overlap(&s->slots[slot], &s->slots[q])) continue;
-    const int first = still_used(s, b, slot, s->slots[q].writer);
-    if (first < 0 || still_used(s, b, q, writer) < 0) continue;
+    const int first = still_used(b, last, slot, s->slots[q].writer);
+    if (first < 0 || still_used(b, last, q, writer) < 0) continue;
     return snprintf(why, size, "step %d writes where step %d still has a value", s->slots[q].writer, first), false;
   }
   return true;
@@ -92,9 +109,11 @@ bool dist_schedule_check(const dist_schedule *s, char *why, size_t size) {
   arena a;
   arena_init(&a, NULL);
   const dist_before b = dist_before_make(&a, s);
-  bool ok = b.bits != NULL;
+  const int *last = dist_last_users(&a, s);
+  bool ok = b.bits && last;
   snprintf(why, size, "%s", ok ? "" : "out of memory");
-  for (int i = 0; i < s->n_slots && ok; i++) ok = check_slot(s, &b, i, why, size);
+  for (int i = 0; i < s->n_steps && ok; i++) ok = check_reads(s, &b, i, why, size);
+  for (int i = 0; i < s->n_slots && ok; i++) ok = check_slot(s, &b, last, i, why, size);
   arena_clear(&a);
   return ok;
 }

@@ -17,6 +17,9 @@ static inline bool dist_is_before(const dist_before *b, int first, int then) {
 /* Does every step read what was written before it begins, and write where nobody needs what was there any more? Else
  * one sentence in `why`. */
 bool dist_schedule_check(const dist_schedule *s, char *why, size_t size);
+/* By slot and stream, [slot * DIST_STREAMS + stream], the last step that uses it, -1: none; all that use it are over
+ * where these are. NULL: out of memory. */
+int *dist_last_users(arena *a, const dist_schedule *s);
 /* Adds the waits that the steps' reads need, none that follows from others. False when out of memory. */
 bool dist_order_make(dist_schedule *s);
 #endif

@@ -23,23 +23,73 @@ typedef struct builder {
   int n_open, first_open;      /* ops of the open compute step: in open[] */
   ir_op **open;
   bucket waiting; /* collectives of one kind that have not begun */
-  int first;      /* all ops before it are begun */
+  /* Ops whose operands are there, the first one on top: what computes, and what only collectives would delay. */
+  int *ready[2], n_ready[2], n_begun;
+  int *missing;              /* by op: operands that aren't there yet */
+  int *readers, *readers_at; /* by op, from readers_at[op] on: the ops that read its results */
+  int oldest;                /* collectives of the steps before it are over */
   int n_left;     /* collectives that have not come yet: none joins the waiting ones any more */
 } builder;
-
-static int state_of(const builder *b, const ir_value *v) { return v->def ? b->state[v->def->scratch] : DONE; }
 
 /* A chunk's collective goes by itself, and its second half behind its first one. */
 static bool is_chunk(const ir_op *op) { return graph_is_kind(op, GRAPH_COLLECTIVE) && ir_get_attr(op, "chunk"); }
 
-static bool is_ready(const builder *b, const ir_op *op) {
-  for (int i = 0; i < op->n_operands; i++) {
-    const ir_value *v = op->operands[i];
-    const int state = state_of(b, v);
-    if (state != DONE && !(state == DONE_PENDING && is_chunk(op) && is_chunk(v->def))) return false;
+/* ---- ops that can begin ------------------------------------------------------------------------------------------ */
+
+static void push_ready(builder *b, int op) {
+  const int which = graph_is_kind(b->ops[op], GRAPH_COLLECTIVE);
+  int *heap = b->ready[which], at = b->n_ready[which]++;
+  for (; at && heap[(at - 1) / 2] > op; at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2], b->s->looked++;
+  heap[at] = op;
+}
+
+static int pop_ready(builder *b, int which) {
+  int *heap = b->ready[which], n = --b->n_ready[which], top = heap[0], moved = heap[n], at = 0;
+  for (int child; (child = 2 * at + 1) < n; at = child, b->s->looked++) {
+    if (child + 1 < n && heap[child + 1] < heap[child]) child++;
+    if (heap[child] >= moved) break;
+    heap[at] = heap[child];
+  }
+  heap[at] = moved;
+  return top;
+}
+
+/* op's results are there for those of its readers that `chunks` says. */
+static void release(builder *b, const ir_op *op, bool to_chunks, bool to_others) {
+  for (int i = b->readers_at[op->scratch]; i < b->readers_at[op->scratch + 1]; i++) {
+    const int r = b->readers[i];
+    b->s->looked++;
+    if ((is_chunk(b->ops[r]) ? to_chunks : to_others) && --b->missing[r] == 0) push_ready(b, r);
+  }
+}
+
+static void set_done(builder *b, const ir_op *op) {
+  b->state[op->scratch] = DONE;
+  release(b, op, !is_chunk(op), true); /* a chunk's second half has begun behind its first one */
+}
+
+static bool note_readers(builder *b) {
+  arena *a = &b->s->arena;
+  int n = 0;
+  b->readers_at = arena_array(a, int, b->n_ops + 2);
+  b->missing = arena_array(a, int, b->n_ops + 1);
+  for (int k = 0; k < 2; k++)
+    if (!(b->ready[k] = arena_array(a, int, b->n_ops + 1))) return false;
+  if (!b->readers_at || !b->missing) return false;
+  for (int i = 0; i < b->n_ops; i++)
+    for (int k = 0; k < b->ops[i]->n_operands; k++)
+      if (b->ops[i]->operands[k]->def) b->readers_at[b->ops[i]->operands[k]->def->scratch + 2]++, b->missing[i]++, n++;
+  if (!(b->readers = arena_array(a, int, n + 1))) return false;
+  for (int i = 2; i < b->n_ops + 2; i++) b->readers_at[i] += b->readers_at[i - 1];
+  for (int i = 0; i < b->n_ops; i++) {
+    for (int k = 0; k < b->ops[i]->n_operands; k++)
+      if (b->ops[i]->operands[k]->def) b->readers[b->readers_at[b->ops[i]->operands[k]->def->scratch + 1]++] = i;
+    if (!b->missing[i]) push_ready(b, i);
   }
   return true;
 }
+
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 static dist_step *new_step(builder *b, dist_step_kind kind, ir_op *const *ops, int n) {
   dist_schedule *s = b->s;
@@ -83,6 +133,7 @@ static bool flush(builder *b) {
   if (!n) return true;
   if (!close_open(b)) return false;
   for (int i = 0; i < n; i++) b->state[b->waiting.ops[i]->scratch] = DONE_PENDING;
+  if (is_chunk(b->waiting.ops[0])) release(b, b->waiting.ops[0], true, false);
   return new_step(b, DIST_COMM, b->waiting.ops, n) != NULL;
 }
 
@@ -101,10 +152,10 @@ static bool add_collective(builder *b, ir_op *op) {
 /* A collective under way is waited for: its results are there from now on. */
 static bool wait_oldest(builder *b) {
   if (!flush(b) || !close_open(b)) return false;
-  for (int i = 0; i < b->s->n_steps; i++) {
-    const dist_step *x = &b->s->steps[i];
-    if (x->kind != DIST_COMM || b->state[x->ops[0]->scratch] == DONE) continue;
-    for (int k = 0; k < x->n_ops; k++) b->state[x->ops[k]->scratch] = DONE;
+  while (b->oldest < b->s->n_steps) {
+    const dist_step *x = &b->s->steps[b->oldest++];
+    if (x->kind != DIST_COMM) continue;
+    for (int k = 0; k < x->n_ops; k++) set_done(b, x->ops[k]);
     return true;
   }
   return false;
@@ -113,35 +164,24 @@ static bool wait_oldest(builder *b) {
 static bool begin_op(builder *b, ir_op *op) {
   if (!graph_is_kind(op, GRAPH_COLLECTIVE)) {
     b->open[b->n_open++] = op;
-    b->state[op->scratch] = DONE;
-    return true;
+    return set_done(b, op), true;
   }
-  if (op->def->code == G_RECV) return b->state[op->scratch] = DONE, true; /* the message itself */
+  if (op->def->code == G_RECV) return set_done(b, op), true; /* the message itself */
   if (graph_collective_moves(op)) return add_collective(b, op);
-  b->state[op->scratch] = DONE;
+  set_done(b, op);
   return close_open(b) && new_step(b, DIST_LOCAL, &op, 1);
 }
 
-/* The next op that can begin; NULL: all wait for collectives. Collectives go before what would only delay them. */
-static ir_op *next_ready(const builder *b) {
-  ir_op *first = NULL;
-  for (int i = b->first; i < b->n_ops; i++) {
-    ir_op *op = b->ops[i];
-    if (b->state[op->scratch] != DONE_NOT || !is_ready(b, op)) continue;
-    if (graph_is_kind(op, GRAPH_COLLECTIVE)) return op;
-    if (!first) first = op;
-    if (i - b->first > 4096) break;
-  }
-  return first;
-}
-
+/* Where none can begin all wait for collectives; these go before what would only delay them. */
 static bool order(builder *b) {
-  for (;;) {
-    while (b->first < b->n_ops && b->state[b->ops[b->first]->scratch] != DONE_NOT) b->first++;
-    if (b->first == b->n_ops) return flush(b) && close_open(b);
-    ir_op *op = next_ready(b);
-    if (op ? !begin_op(b, op) : !wait_oldest(b)) return false;
+  if (!note_readers(b)) return false;
+  while (b->n_begun < b->n_ops) {
+    const int which = b->n_ready[1] > 0;
+    const bool some = b->n_ready[which] > 0;
+    b->n_begun += some;
+    if (some ? !begin_op(b, b->ops[pop_ready(b, which)]) : !wait_oldest(b)) return false;
   }
+  return flush(b) && close_open(b);
 }
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */

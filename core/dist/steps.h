@@ -36,5 +36,6 @@ typedef struct dist_schedule {
   int *outputs; /* by the function's output: its slot */
   int n_steps, cap_steps, n_slots, n_outputs;
   size_t workspace; /* bytes */
+  int64_t looked;   /* at ops while they were put in order: for tests of how that grows */
 } dist_schedule;
 #endif

@@ -6,7 +6,7 @@
 
 #include "core/base/dtype.h"
 
-enum { BLOCK = 32, CODE_Q4_0 = 2, CODE_Q8_0 = 8, CENTRE = 8 };
+enum { BLOCK = BLOCK_RUN, CODE_Q4_0 = 2, CODE_Q8_0 = 8, CENTRE = 8 };
 
 typedef struct layout {
   const weights *w;
@@ -100,13 +100,14 @@ static bool make_block(const layout *l, int64_t row, int64_t at, bool centred, u
   const int64_t group = at / l->per_group;
   const int zero = zero_point(l, row, group);
   memcpy(to, (const char *)weights_data(l->w, l->scales) + 2 * (group * l->rows + row), 2);
+  uint8_t q[BLOCK];
   for (int i = 0; i < BLOCK; i++) {
-    const int q = element(l, row, at + i), v = q - zero;
+    const int e = element(l, row, at + i), v = e - zero;
     if (v < -128 || v > 127) return false;
-    if (!centred) to[2 + i] = (unsigned char)v;
-    else if (i < BLOCK / 2) to[2 + i] = (unsigned char)q;
-    else to[2 + i - BLOCK / 2] |= (unsigned char)(q << 4);
+    q[i] = (uint8_t)(centred ? e : v);
   }
+  if (centred) block_q4_0_put(q, to);
+  else memcpy(to + 2, q, BLOCK);
   return true;
 }
 

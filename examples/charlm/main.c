@@ -84,7 +84,8 @@ static void read_option(options *o, const char *name, const char *v) {
       {"memory", &o->memory, 1, 1 << 30}, {"seed", &o->c.seed, 0, 1 << 30},
       {"batch", &o->c.batch, 1, 4096}, {"microbatches", &o->c.microbatches, 1, 4096},
       {"length", &o->c.length, 2, 65536}, {"width", &o->c.width, 1, 16384}, {"heads", &o->c.heads, 1, 1024},
-      {"layers", &o->c.layers, 1, MAX_LAYERS}, {"chunks", &o->chunks, 2, MAX_LAYERS}, {"warmup", &o->c.warmup, 0, 1 << 24},
+      {"layers", &o->c.layers, 1, MAX_LAYERS}, {"chunks", &o->chunks, 2, MAX_LAYERS},
+      {"warmup", &o->c.warmup, 0, 1 << 24},
       {"growth", &o->c.growth, 1, 1 << 24}};
   struct { const char *name; float *to; double low, high; } numbers[] = {
       {"rate", &o->c.rate, 0, 10}, {"dropout", &o->c.dropout, 0, 0.99}, {"clip", &o->c.clip, 1e-6, 1e30},

@@ -17,7 +17,8 @@ int64_t trainer_n_parameters(const trainer *t) {
 
 enum { PROGRAMS = 6 };
 static void list_programs(const trainer *t, const program *all[PROGRAMS]) {
-  const program *const list[PROGRAMS] = {&t->forward, &t->input_gradient, &t->gradients, &t->add, &t->squares, &t->update};
+  const program *const list[PROGRAMS] = {&t->forward, &t->input_gradient, &t->gradients,
+                                         &t->add,     &t->squares,        &t->update};
   memcpy(all, list, sizeof list);
 }
 

@@ -5,7 +5,7 @@
  * On a mesh each rank has a part of the batch (axis dp) and of the matrices (tp), and the library puts the collectives
  * in; moments lie as the gradients come, in pieces over dp. A stage of a pipeline (pp) has a part of the layers: it
  * hands activations on, gets their gradient back, and then computes its layers once more with their gradients; by the
- * schedule zero_bubble first with that of its input alone. A stage whose chunks are interleaved has a trainer for each. */
+ * schedule zero_bubble first with that of its input alone. A stage of interleaved chunks has a trainer for each. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -290,7 +290,8 @@ static void make_gradients(trainer *t, const tsr_compile_options *o, int64_t mem
 }
 
 /* Chunk k of the stage's. */
-static trainer *create_chunk(const place *at, const config *c, int64_t memory, const char *schedule, int k, int chunks) {
+static trainer *create_chunk(const place *at, const config *c, int64_t memory, const char *schedule, int k,
+                             int chunks) {
   trainer *t = calloc(1, sizeof *t);
   const tsr_compile_options o = options_of(c);
   if (!t) fail("out of memory");

@@ -12,8 +12,8 @@ static const char step[] =
     "\"tessera.graph.func\"() ({\n^bb0(%x: tensor<8x6xf32, {shard = [\"dp\", \"*\"]}>, %w: tensor<6x5xf32, {shard = "
     "[\"*\", \"*\"]}>):\n%h = \"tessera.graph.matmul\"(%x, %w)\n%y = \"tessera.graph.reduce_mean\"(%h) {axes = [0, "
     "1]}\n\"tessera.graph.return\"(%y) : (tensor<f32>) -> ()\n}) : () -> ()\n";
-static const char *const bench_keys[] = {"ranks", "overlap_us", "in_order_us", "ratio", "overlapped", "comm_us", "correct",
-                                         "env",   NULL};
+static const char *const bench_keys[] = {"ranks",      "overlap_us", "in_order_us", "ratio",
+                                         "overlapped", "comm_us",    "correct",     "env",   NULL};
 static const char whole[] =
     "\"tessera.graph.func\"() ({\n^bb0(%x: tensor<64x32xf32>):\n%y = \"tessera.graph.exp\"(%x)\n"
     "\"tessera.graph.return\"(%y) : (tensor<64x32xf32>) -> ()\n}) : () -> ()\n";
@@ -102,7 +102,8 @@ int main(void) {
              "results are the reference's");
   cli_expect(&c, "run whole.mlir --mesh dp=4 --search --policy deterministic", 0, "x: dp,*");
   cli_refused(&c, "no shards", "run whole.mlir --mesh dp=4", "nothing says how the graph's inputs lie");
-  cli_expect(&c, "run program.mlir --mesh tp=4,dp=2 --row-chunks 2 --explain", 0, "of a product of 32 rows in 2 chunks");
+  cli_expect(&c, "run program.mlir --mesh tp=4,dp=2 --row-chunks 2 --explain", 0,
+             "of a product of 32 rows in 2 chunks");
   cli_expect(&c, "bench program.mlir --mesh tp=2,dp=2 --milliseconds 1", 0, "the same bits");
   cli_expect(&c, "bench step.mlir --mesh dp=2 --grad --milliseconds 1", 0, "AllReduce[dp]");
   cli_has_keys(&c, "bench step.mlir --mesh dp=2 --grad --milliseconds 1 --policy deterministic --json", bench_keys);

@@ -31,8 +31,8 @@ typedef struct form {
 #define X(t) "%x: tensor<" t ">, %w: tensor<"
 #define MM(attrs) "%m = \"tessera.graph.matmul\"(%p, %q) {" attrs "}\n"
 #define SLICES(a, b)                                                                                                   \
-  "%p = \"tessera.graph.shard_slice\"(%x) {" RANKS ", dim = " a "}\n%q = \"tessera.graph.shard_slice\"(%w) {" RANKS      \
-  ", dim = " b "}\n"
+  "%p = \"tessera.graph.shard_slice\"(%x) {" RANKS ", dim = " a "}\n"                                                  \
+  "%q = \"tessera.graph.shard_slice\"(%w) {" RANKS ", dim = " b "}\n"
 #define SUM(op, attrs) "%y = \"tessera.graph." op "\"(%m) {" RANKS attrs "}\n"
 #define HALVES                                                                                                         \
   "%h = \"tessera.graph.reduce_scatter\"(%m) {" RANKS ", dim = 0}\n"                                                   \
@@ -47,8 +47,8 @@ static const form forms[] = {
      SUM("reduce_scatter", ", dim = 0"), "tensor<24x24xf32>", 24},
     {X("3x48x32xbf16") "32x24xbf16>", SLICES("2", "0") MM(""), SUM("reduce_scatter", ", dim = 1"),
      "tensor<3x24x24xbf16>", 24},
-    {X("48x32xi32") "32x1xi32>", SLICES("1", "0") MM(""), SUM("all_reduce", ", reduction = \"max\""), "tensor<48x1xi32>",
-     48},
+    {X("48x32xi32") "32x1xi32>", SLICES("1", "0") MM(""), SUM("all_reduce", ", reduction = \"max\""),
+     "tensor<48x1xi32>", 48},
     {X("8x2xf16") "2x8xf16>", SLICES("1", "0") MM(""), SUM("reduce_scatter", ", dim = 0"), "tensor<4x8xf16>", 4},
     {X("1x64xf32") "64x48xf32>", SLICES("1", "0") MM(""), SUM("all_reduce", ""), "tensor<1x48xf32>", 1},
     {X("0x64xf32") "64x48xf32>", SLICES("1", "0") MM(""), SUM("all_reduce", ""), "tensor<0x48xf32>", 0},
@@ -210,7 +210,8 @@ static void the_planner_takes_what_is_faster(void **state) {
     int n = 0;
     for (const ir_op *op = chosen.p.func->regions[0]->first; op; op = op->next)
       n += graph_is_kind(op, GRAPH_COLLECTIVE) && ir_get_attr(op, "chunk");
-    if ((n > 0) != c[i].cut) fail_msg("case %d: %d collectives of chunks, %g and %g us", (int)i, n, chosen.us, whole.us);
+    if ((n > 0) != c[i].cut)
+      fail_msg("case %d: %d collectives of chunks, %g and %g us", (int)i, n, chosen.us, whole.us);
     if (c[i].cut) assert_true(chosen.us < whole.us && chosen.fired == 1);
     else assert_true(chosen.us == whole.us);
     clear(&whole), clear(&chosen);

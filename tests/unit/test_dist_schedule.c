@@ -128,12 +128,41 @@ static void memory_is_used_again(void **state) {
   ir_module_destroy(&m);
 }
 
+/* A function of n ops with a collective behind every 2,000 of them: how often ops are looked at until all are in order.
+ */
+static int64_t looked_at(int n) {
+  strb b;
+  dist_schedule s;
+  strb_init(&b, NULL);
+  strb_puts(&b, "\"tessera.graph.func\"() ({\n^bb0(%x: tensor<64xf32>):\n" UN("v0", "exp", "x"));
+  for (int i = 1; i < n; i++)
+    if (i % 2000 == 0)
+      strb_printf(&b, "%%v%d = \"tessera.graph.all_reduce\"(%%v%d) {axes = \"dp\", ranks = 2}\n", i, i - 1);
+    else strb_printf(&b, "%%v%d = \"tessera.graph.%s\"(%%v%d, %%x)\n", i, i % 2 ? "add" : "mul", i - 1 - (i % 7 == 6));
+  strb_printf(&b, "\"tessera.graph.return\"(%%v%d) : (tensor<64xf32>) -> ()\n}) : () -> ()\n", n - 1);
+  ir_module *m = gt_parse(strb_text(&b));
+  assert_null(dist_schedule_make(graph_find_func(m, NULL), &(dist_schedule_options){0}, &s));
+  const int64_t looked = s.looked;
+  dist_schedule_clear(&s);
+  ir_module_destroy(&m);
+  strb_clear(&b);
+  return looked;
+}
+
+static void large_programs_take_as_long_for_each_op(void **state) {
+  const int64_t small = looked_at(10000), large = looked_at(40000);
+  assert_in_range(small, 1, 40000);
+  assert_in_range(large, 1, 160000);
+  assert_true(large < 5 * small);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(without_any_one_wait_something_is_out_of_order),
       cmocka_unit_test(computing_goes_on_beside_collectives),
       cmocka_unit_test(small_collectives_of_a_kind_go_as_one),
       cmocka_unit_test(memory_is_used_again),
+      cmocka_unit_test(large_programs_take_as_long_for_each_op),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

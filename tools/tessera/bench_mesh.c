@@ -1,7 +1,7 @@
-/* tools/tessera/bench_mesh.c - `tessera bench FILE --mesh AXES`: a program of a mesh with its collectives on a stream of
- * their own, beside the computing, against the same one with all steps in order, run in turns. Under mpirun each rank is
- * a process, and rank 0 speaks. Ranks share the machine's cores: what collectives and computing both need can't overlap,
- * and the line says how many cores there are. */
+/* tools/tessera/bench_mesh.c - `tessera bench FILE --mesh AXES`: a program of a mesh with its collectives on a stream
+ * of their own, beside the computing, against the same one with all steps in order, run in turns. Under mpirun each
+ * rank is a process, and rank 0 speaks. Ranks share the machine's cores: what collectives and computing both need can't
+ * overlap, and the line says how many cores there are. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

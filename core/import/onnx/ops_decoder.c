@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/block_format.h"
 #include "core/base/dtype.h"
 #include "core/import/onnx/heads.h"
 #include "core/import/onnx/tables.h"
@@ -25,31 +26,30 @@ static const unsigned char *bytes_of(const ir_value *v) {
   return a && !a->u.dense.splat ? a->u.dense.data : NULL;
 }
 
-/* Constant weights of 4 bits around 8, with scales that f16 holds, are blocks of q4_0, which products read as they lie:
- * the scale, then elements 0 to 15 in the low halves of the bytes and 16 to 31 in the high ones. NULL: they aren't. */
+/* Constant weights of 4 bits around 8, with scales that f16 holds, are blocks of q4_0, which products read as they lie.
+ * NULL: they aren't. */
 static ir_value *by_blocks(cv *c, ir_value *x, ir_value *packed, ir_value *scales, int64_t k, int64_t n,
                            int64_t block) {
-  enum { ELEMENTS = 32, BYTES = 18 };
+  const int64_t bytes = block_format_by_name("q4_0")->bytes;
   const unsigned char *p = bytes_of(packed);
-  const int64_t rows = n * (k / ELEMENTS), each = block / ELEMENTS;
+  const int64_t rows = n * (k / BLOCK_RUN), each = block / BLOCK_RUN;
   if (cv_int(c, "bits", 4) != 4 || cv_has(c, 3) || !p || !graph_is(scales->def, G_CONSTANT) || k % block ||
-      block % ELEMENTS || x->type->dtype != TSR_F32 || packed->type->dtype != TSR_U8 ||
+      block % BLOCK_RUN || x->type->dtype != TSR_F32 || packed->type->dtype != TSR_U8 ||
       ir_type_count(packed->type) != n * k / 2 || ir_type_count(scales->type) != n * (k / block))
     return NULL;
-  unsigned char *blocks = arena_alloc(&c->a, (size_t)(rows * BYTES) + 1);
+  unsigned char *blocks = arena_alloc(&c->a, (size_t)(rows * bytes) + 1);
   if (!blocks) return NULL;
   for (int64_t i = 0; i < rows; i++) {
-    unsigned char *to = blocks + i * BYTES;
-    const unsigned char *from = p + i * (ELEMENTS / 2);
+    unsigned char *to = blocks + i * bytes;
+    const unsigned char *from = p + i * (BLOCK_RUN / 2);
     const double scale = graph_constant_at(scales->def, i / each);
     dtype_store(TSR_F16, to, 0, scale);
     if (dtype_load(TSR_F16, to, 0) != scale) return NULL;
-    for (int e = 0; e < ELEMENTS / 2; e++) {
-      const int low = from[e / 2] >> 4 * (e % 2) & 15, high = from[8 + e / 2] >> 4 * (e % 2) & 15;
-      to[2 + e] = (unsigned char)(low | high << 4);
-    }
+    uint8_t q[BLOCK_RUN];
+    for (int e = 0; e < BLOCK_RUN; e++) q[e] = from[e / 2] >> 4 * (e % 2) & 15;
+    block_q4_0_put(q, to);
   }
-  const int64_t dims[2] = {n, k / ELEMENTS * BYTES};
+  const int64_t dims[2] = {n, k / BLOCK_RUN * bytes};
   ir_value *w = cv_at1(c, G_DEQUANTIZE, cv_constant(c, TSR_U8, 2, dims, blocks), TSR_STRING("format", "q4_0"));
   return cv_at2(c, G_MATMUL, x, w, TSR_BOOLEAN("transpose_b", true));
 }
