@@ -240,6 +240,7 @@ static tsr_status test(be_device *d) {
   if (!vk_note_get(p, id, "kernel", known) || !vk_selftest_kept(p, id, &kept)) vk_probe_run(p);
   TSR_TRY(vk_must_all(p, id));
   d->features.clock &= vk_may(p, id, "clock", why);
+  d->caps.no_pack64 = d->caps.i64 && !vk_may(p, id, "words", why);
   TSR_TRY(vk_selftest(d));
   TSR_TRY(vk_cores(d));
   vk_notes_save(p);

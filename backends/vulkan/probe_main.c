@@ -41,6 +41,12 @@ static bool use(be_device *d) {
   bool works = !st;
   tsr_status_free(st);
   if (!works) return !is_lost(d);
+  d->caps.no_pack64 = d->caps.i64 && !vk_may(p, id, "words", why);
+  if (d->caps.i64 && !d->caps.no_pack64) {
+    ended(d, "words", st = vk_selftest_words(d));
+    tsr_status_free(st);
+    if (is_lost(d)) return false;
+  }
   tsr_status_free(vk_selftest(d));
   if (is_lost(d)) return false;
   tsr_status_free(vk_cores(d));

@@ -311,3 +311,20 @@ tsr_status vk_selftest_basic(be_device *d) {
   bench_end(&b);
   return st;
 }
+
+tsr_status vk_selftest_words(be_device *d) {
+  const problem p = {TSR_I64, TSR_I64, TSR_I64, d->caps.subgroup, 1, 1};
+  bench b;
+  strb text;
+  double rate;
+  TSR_TRY(bench_begin(d, &p, &b));
+  strb_init(&text, d->env->al);
+  vk_selftest_exchange(&text, &p);
+  tsr_status st = strb_ok(&text) ? bench_run(&b, strb_text(&text), &rate) : st_oom();
+  for (int i = 0; i < p.m && !st; i++)
+    if (((const int64_t *)b.host[2])[i] != (int64_t)(vk_selftest_value((size_t)i) ^ VK_SELFTEST_FLIPPED) << 32)
+      st = st_make(d->env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, NULL), "gave wrong results");
+  strb_clear(&text);
+  bench_end(&b);
+  return st;
+}

@@ -1,5 +1,6 @@
 /* backends/vulkan/selftest_kernels.c - the kernels of the self-test, as Target IR: a product by cooperative matrices,
- * and one by plain multiply-adds that its speed is held against. */
+ * and one by plain multiply-adds that its speed is held against; and one
+ * on 64-bit integers. */
 #include <stdio.h>
 #include <string.h>
 
@@ -140,4 +141,23 @@ void vk_selftest_plain(strb *s, const problem *p, int subgroup) {
               "\"tessera.target.return\"() : () -> ()\n}) {sym_name = \"plain\", dialect = \"spirv\", grid = [%d, %d, "
               "1], block = [%d, 1, 1], subgroup = %d} : () -> ()\n",
               p->n / 8, p->m / subgroup, subgroup, subgroup);
+}
+
+void vk_selftest_exchange(strb *s, const problem *p) {
+  head(s, p);
+  strb_printf(s,
+              "%%t = \"tessera.target.thread_id\"() {axis = 0} : () -> index\n%%x = "
+              "\"tessera.target.load\"(%%A, %%t) : "
+              "(!tessera.ptr<i64, \"global\">, index) -> i64\n%%f = \"tessera.target.const\"() {value = %d} : () -> "
+              "i64\n%%y = \"tessera.target.xor\"(%%x, %%f) : (i64, i64) -> i64\n",
+              VK_SELFTEST_FLIPPED);
+  strb_puts(s, "%w = \"tessera.target.bitcast\"(%y) : (i64) -> vector<2xi32>\n");
+  for (int i = 0; i < 2; i++)
+    strb_printf(s, "%%w%d = \"tessera.target.extract\"(%%w) {at = %d} : (vector<2xi32>) -> i32\n", i, i);
+  strb_printf(s,
+              "%%v = \"tessera.target.vector\"(%%w1, %%w0) : (i32, i32) -> vector<2xi32>\n%%z = "
+              "\"tessera.target.bitcast\"(%%v) : (vector<2xi32>) -> i64\n\"tessera.target.store\"(%%z, %%C, %%t) : "
+              "(i64, !tessera.ptr<i64, \"global\">, index) -> ()\n\"tessera.target.return\"() : () -> ()\n}) {sym_name "
+              "= \"exchange\", dialect = \"spirv\", grid = [1, 1, 1], block = [%d, 1, 1], subgroup = %d} : () -> ()\n",
+              p->m, p->m);
 }

@@ -353,6 +353,9 @@ tsr_status vk_program_run(be_stream *s, be_program *p, const be_range *bindings,
 tsr_status vk_program_warm(be_stream *s, be_program *p, int launch, const be_range *bindings);
 
 void vk_selftest_plain(strb *s, const vk_selftest_problem *p, int subgroup);
+/* C = A xor FLIPPED with its words exchanged, m elements of i64 by as many threads. */
+enum { VK_SELFTEST_FLIPPED = 12345 };
+void vk_selftest_exchange(strb *s, const vk_selftest_problem *p);
 
 /* ---- selftest.c: fills d->caps.matrix[].enabled and .reason ---- */
 tsr_status vk_selftest(be_device *d);
@@ -360,6 +363,8 @@ tsr_status vk_selftest(be_device *d);
 bool vk_selftest_kept(vk_probe *p, const vk_id *id, tsr_caps *c);
 /* A product in f32 without matrices: does the device compute at all? */
 tsr_status vk_selftest_basic(be_device *d);
+/* A kernel that puts 64-bit integers together of two words, of which llvmpipe dies at 512 bits. */
+tsr_status vk_selftest_words(be_device *d);
 
 /* ---- cores.c: d->caps.n_cores where nothing reported it ---- */
 tsr_status vk_cores(be_device *d);

@@ -56,7 +56,10 @@ uint32_t e_address_low(emitter *e, uint32_t address) {
 
 uint32_t e_address_word(emitter *e, uint32_t address) {
   if (in_buffer(e)) return VAL(&e->s, OpBitwiseAnd, e_int(e, 32), address, e_u32(e, ~3u));
-  if (!e->pairs) return VAL(&e->s, OpBitwiseAnd, e_int(e, 64), address, e_const_int(e, 64, ~(int64_t)3, 1));
+  if (!e->pairs) {
+    uint32_t mask = e_hide(e, e_const_int(e, 64, ~(int64_t)3, 1), 1);
+    return VAL(&e->s, OpBitwiseAnd, e_int(e, 64), address, mask);
+  }
   uint32_t low = VAL(&e->s, OpBitwiseAnd, e_int(e, 32), e_address_low(e, address), e_u32(e, ~3u));
   return VAL(&e->s, OpCompositeInsert, e_address_type(e), low, address, 0);
 }

@@ -15,6 +15,12 @@ static void bitcast_piece(emitter *e, tsr_dtype a, int ka, const uint32_t *in, t
     }
     return;
   }
+  if (e->caps->no_pack64 && ka > 1 && kb == 1 && tsr_dtype_size(b) == 8) {
+    for (int i = 0; i < 2; i++) bitcast_piece(e, a, ka / 2, in + i * (ka / 2), TSR_I32, 1, &words[i]);
+    uint32_t both = VAL(&e->s, OpCompositeConstruct, e_vec(e, e_int(e, 32), 2), words[0], words[1]);
+    out[0] = e_of_two(e, e_reg(e, b, 1), both);
+    return;
+  }
   uint32_t v = ka == 1 ? in[0] : spv_val_n(&e->s, OpCompositeConstruct, e_reg(e, a, ka), in, ka),
            type = e_reg(e, b, kb);
   if (type != e_reg(e, a, ka)) v = VAL(&e->s, OpBitcast, type, v);
@@ -47,7 +53,7 @@ static void by_words(emitter *e, tsr_dtype a, int na, const uint32_t *in, tsr_dt
   for (int i = 0, w = 0; i < nb; i++) {
     if (sb == 8) {
       uint32_t both = VAL(&e->s, OpCompositeConstruct, two, words[w], words[w + 1]);
-      out[i] = e_element(e, b) == two ? both : VAL(&e->s, OpBitcast, e_reg(e, b, 1), both), w += 2;
+      out[i] = e_element(e, b) == two ? both : e_of_two(e, e_reg(e, b, 1), both), w += 2;
     } else if (sb == 4) {
       out[i] = b == TSR_I32 ? words[w] : VAL(&e->s, OpBitcast, e_reg(e, b, 1), words[w]), w++;
     } else {

@@ -140,8 +140,9 @@ static uint32_t cut(emitter *e, uint32_t x, int bits, int limit, int shift, int 
   uint32_t it = e_vec(e, e_int(e, bits), n), ft = e_vec(e, e_float(e, 32), n), bt = e_vec(e, e_bool(e), n),
            zero = e_const_int(e, bits, 0, n);
   uint32_t big = VAL(&e->s, OpUGreaterThanEqual, bt, x, e_const_int(e, bits, (int64_t)1 << limit, n));
+  uint32_t below = e_const_int(e, bits, ((int64_t)1 << shift) - 1, n);
   uint32_t lost = VAL(&e->s, OpINotEqual, bt,
-                      bin(e, OpBitwiseAnd, bits, n, x, e_const_int(e, bits, ((int64_t)1 << shift) - 1, n)), zero);
+                      bin(e, OpBitwiseAnd, bits, n, x, bits == 64 ? e_hide(e, below, n) : below), zero);
   uint32_t high = bin(e, OpShiftRightLogical, bits, n, x, e_const_int(e, bits, shift, n));
   uint32_t odd = bin(e, OpBitwiseOr, bits, n, high, pick(e, it, lost, e_const_int(e, bits, 1, n), zero));
   *scale = VAL(&e->s, OpFMul, ft, *scale, pick(e, ft, big, e_const_f32(e, ldexp(1, shift), n), e_const_f32(e, 1, n)));

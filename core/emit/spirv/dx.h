@@ -19,7 +19,7 @@ static inline mx_pair dx_words(mx d, uint32_t x) {
                    VAL(&d.e->s, OpCompositeExtract, d.ut, both, 1)};
 }
 static inline uint32_t dx_from_words(mx d, mx_pair w) {
-  return VAL(&d.e->s, OpBitcast, d.ft, VAL(&d.e->s, OpCompositeConstruct, e_vec(d.e, d.ut, 2), w.low, w.high));
+  return e_of_two(d.e, d.ft, VAL(&d.e->s, OpCompositeConstruct, e_vec(d.e, d.ut, 2), w.low, w.high));
 }
 static inline uint32_t dx_bits(mx d, uint32_t high) {
   return dx_from_words(d, (mx_pair){mx_uk(d, 0), mx_uk(d, high)});

@@ -50,7 +50,7 @@ struct emitter {
   uint32_t ints[5], floats[5], small[32];
   uint32_t glsl, label; /* ext import; label of the block being written */
   uint32_t thread_id[3], block_id[3], lane, warp; /* loaded once in the first block */
-  uint32_t hidden_zero; /* emit/spirv/spirv.c: a u64, on subgroups that are a CPU's SIMD register; else 0 */
+  uint32_t hidden_zero; /* a u64, on subgroups that are a CPU's SIMD register and where no_pack64 says so; else 0 */
   uint32_t interface[EMIT_SPIRV_MAX_VIEWS + 24];
   int n_interface;
   struct { uint32_t type, var; } shared_vars[12];
@@ -182,6 +182,10 @@ uint32_t e_element_pointer(emitter *e, const ir_value *ptr, const ir_value *inde
 
 /* ---- emit/spirv/bitcast.c ---- */
 tsr_status e_bitcast(emitter *e, const ir_op *op);
+/* A vector of two u32 (low, high) as a value of 64 bits. */
+uint32_t e_of_two(emitter *e, uint32_t type, uint32_t both);
+/* n components of u64 that are no constant to a compiler, where no_pack64 says that it should see none; else x. */
+uint32_t e_hide(emitter *e, uint32_t x, int n);
 
 /* ---- subgroup and matrix ops: emit/spirv/subgroup.c, emit/spirv/matrix.c ---- */
 tsr_status e_subgroup_op(emitter *e, const ir_op *op);

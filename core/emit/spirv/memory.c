@@ -166,7 +166,7 @@ static uint32_t load_two_words(emitter *e, const access *m, uint32_t at) {
   uint32_t u32 = e_int(e, 32), low = load_raw(e, m->op, m->in, u32, 4, 4, at),
            high = load_raw(e, m->op, m->in, u32, 4, 4, e_add_const(e, at, 4, 32));
   uint32_t both = VAL(&e->s, OpCompositeConstruct, e_vec(e, u32, 2), low, high), type = e_element(e, m->t);
-  return type == e_vec(e, u32, 2) ? both : VAL(&e->s, OpBitcast, type, both);
+  return type == e_vec(e, u32, 2) ? both : e_of_two(e, type, both);
 }
 
 static void store_two_words(emitter *e, const access *m, uint32_t at, uint32_t x) {

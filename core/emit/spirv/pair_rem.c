@@ -59,7 +59,7 @@ static uint32_t one_component(mx m, uint32_t a, uint32_t b) {
   r = mx_pair_pick(m, same, wa, assemble(m, r, y.field));
   r.high = mx_u(m, OpBitwiseOr, r.high, sign);
   r = mx_pair_pick(m, none, (mx_pair){zero, mx_uk(m, 0x7ff80000u)}, r);
-  return VAL(&e->s, OpBitcast, e_float(e, 64), VAL(&e->s, OpCompositeConstruct, e_vec(e, m.ut, 2), r.low, r.high));
+  return e_of_two(e, e_float(e, 64), VAL(&e->s, OpCompositeConstruct, e_vec(e, m.ut, 2), r.low, r.high));
 }
 
 uint32_t mx_pair_rem(emitter *e, int n, uint32_t a, uint32_t b) {

@@ -35,7 +35,7 @@ static uint32_t assemble(ix m, uint32_t r, uint32_t field) {
  * every driver. */
 uint32_t e_float_rem(emitter *e, vt v, uint32_t a, uint32_t b) {
   bool wide = v.t == TSR_F64;
-  if (wide && e->pairs) return mx_pair_rem(e, v.n, a, b);
+  if (wide && (e->pairs || e->caps->no_pack64)) return mx_pair_rem(e, v.n, a, b);
   int bits = wide ? 64 : 32, mant = wide ? 52 : 23;
   ix m = {e, v.n, bits, mant, e_vec(e, e_int(e, bits), v.n), e_vec(e, e_float(e, bits), v.n), e_vec(e, e_bool(e), v.n)};
   int64_t top = wide ? INT64_MIN : (int64_t)0x80000000, inf = wide ? (int64_t)0x7ff0000000000000 : 0x7f800000,

@@ -65,6 +65,7 @@ static uint32_t logic(emitter *e, int code, vt v, uint32_t a, uint32_t b) {
            : code == SC_OR ? (flag ? OpLogicalOr : OpBitwiseOr)
            : flag          ? OpLogicalNotEqual
                            : OpBitwiseXor;
+  if (bits_of(v.t) == 64 && !e->pairs) a = e_hide(e, a, v.n), b = e_hide(e, b, v.n);
   return VAL(&e->s, op, e_reg(e, v.t, v.n), a, b);
 }
 
@@ -73,7 +74,7 @@ static uint32_t mul_high(emitter *e, vt v, uint32_t a, uint32_t b) {
   const int bits = bits_of(v.t), widen = is_signed(v.t) ? OpSConvert : OpUConvert;
   uint32_t type = e_reg(e, v.t, v.n), u32 = e_vec(e, e_int(e, 32), v.n);
   if (bits == 64) {
-    uint32_t low = e_const_int(e, 64, 0xffffffff, v.n);
+    uint32_t low = e_hide(e, e_const_int(e, 64, 0xffffffff, v.n), v.n);
     a = VAL(&e->s, OpBitwiseAnd, type, a, low), b = VAL(&e->s, OpBitwiseAnd, type, b, low);
     return VAL(&e->s, OpShiftRightLogical, type, VAL(&e->s, OpIMul, type, a, b), e_const_int(e, 64, 32, v.n));
   }

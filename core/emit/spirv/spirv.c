@@ -115,8 +115,10 @@ static uint32_t push_member(emitter *e, uint32_t var, int i, uint32_t type) {
 
 /* a (a + 1) is even, which compilers don't see. */
 static uint32_t hidden_zero(emitter *e, uint32_t a) {
-  uint32_t u64 = e_int(e, 64), one = e_const_int(e, 64, 1, 1);
-  return VAL(&e->s, OpBitwiseAnd, u64, VAL(&e->s, OpIMul, u64, a, VAL(&e->s, OpIAdd, u64, a, one)), one);
+  if (e->pairs || !(e->caps->no_pack64 || (caps_simd_like(e->caps) && !e->caps->descriptors))) return 0;
+  uint32_t u64 = e_int(e, 64), x = e->caps->descriptors ? VAL(&e->s, OpUConvert, u64, a) : a;
+  uint32_t even = VAL(&e->s, OpIMul, u64, x, VAL(&e->s, OpIAdd, u64, x, e_const_int(e, 64, 1, 1)));
+  return VAL(&e->s, OpShiftLeftLogical, u64, even, e_const_int(e, 64, 63, 1));
 }
 
 /* Buffer addresses from push constants (or the table they point to) to the kernel's arguments. */
@@ -149,7 +151,7 @@ static tsr_status load_args(emitter *e) {
       x = push_member(e, var, i, e_address_type(e));
     }
     e_define(e, a, (sv){.part = {x}, .buffer = i});
-    if (i == 0 && !e->pairs && !e->caps->descriptors && caps_simd_like(e->caps)) e->hidden_zero = hidden_zero(e, x);
+    if (i == 0) e->hidden_zero = hidden_zero(e, x);
   }
   return NULL;
 }

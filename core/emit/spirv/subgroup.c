@@ -37,7 +37,7 @@ static uint32_t shuffle_wide(emitter *e, int op, vt v, uint32_t x, uint32_t lane
   uint32_t two = e_vec(e, e_int(e, 32), 2), one = e_reg(e, v.t, 1), out[4];
   for (int i = 0; i < v.n; i++) {
     uint32_t c = v.n == 1 ? x : VAL(&e->s, OpCompositeExtract, one, x, (uint32_t)i);
-    out[i] = VAL(&e->s, OpBitcast, one, shuffle_words(e, op, two, VAL(&e->s, OpBitcast, two, c), lane));
+    out[i] = e_of_two(e, one, shuffle_words(e, op, two, VAL(&e->s, OpBitcast, two, c), lane));
   }
   return v.n == 1 ? out[0] : spv_val_n(&e->s, OpCompositeConstruct, e_reg(e, v.t, v.n), out, v.n);
 }

@@ -204,3 +204,21 @@ uint32_t e_condition(emitter *e, const ir_type *condition, uint32_t c, int n) {
   if (condition->kind == IR_T_VECTOR || n == 1 || !e_before(e, 4)) return c;
   return spv_val_n(&e->s, OpCompositeConstruct, e_vec(e, e_bool(e), n), w, n);
 }
+
+/* ---- 64 bits that a driver can't take apart or put together ---- */
+
+uint32_t e_hide(emitter *e, uint32_t x, int n) {
+  if (!e->caps->no_pack64 || !e->hidden_zero) return x;
+  uint32_t zeros[4] = {e->hidden_zero, e->hidden_zero, e->hidden_zero, e->hidden_zero}, u64 = e_vec(e, e_int(e, 64), n);
+  return VAL(&e->s, OpIAdd, u64, x, n > 1 ? spv_val_n(&e->s, OpCompositeConstruct, u64, zeros, n) : zeros[0]);
+}
+
+/* Where 64 bits can't be put together of two words (tsr_caps.no_pack64), a shift whose amount compilers don't see. */
+uint32_t e_of_two(emitter *e, uint32_t type, uint32_t both) {
+  if (!e->caps->no_pack64 || !e->hidden_zero) return VAL(&e->s, OpBitcast, type, both);
+  uint32_t u32 = e_int(e, 32), u64 = e_int(e, 64), by = e_hide(e, e_const_int(e, 64, 32, 1), 1);
+  uint32_t low = VAL(&e->s, OpUConvert, u64, VAL(&e->s, OpCompositeExtract, u32, both, 0)),
+           high = VAL(&e->s, OpUConvert, u64, VAL(&e->s, OpCompositeExtract, u32, both, 1));
+  uint32_t r = VAL(&e->s, OpIAdd, u64, VAL(&e->s, OpShiftLeftLogical, u64, high, by), low);
+  return type == u64 ? r : VAL(&e->s, OpBitcast, type, r);
+}
