@@ -163,7 +163,8 @@ int cmd_run(int argc, char **argv) {
   if (mesh.row_chunks < 0 || mesh.row_chunks > 1 << 20) return cli_usage("run", "--row-chunks is 0 to 1048576");
   if (mesh.transport && strcmp(mesh.transport, "mpi")) return cli_usage("run", "--transport is mpi");
   if (mesh.mesh && (precision || tune || weights_file || repeat || inputs.npy.n || outputs.n || shapes.n))
-    return cli_usage("run", "--mesh takes --device, --policy, --seed, --transport, --search, --row-chunks and --explain");
+    return cli_usage("run", "--mesh takes --device, --policy, --seed, --transport, --search, --row-chunks and "
+                            "--explain");
   run_state r = {0};
   if (mesh.mesh) {
     mesh.file = argv[1], mesh.devices = device, mesh.policy = o.policy, mesh.seed = (uint64_t)seed;
