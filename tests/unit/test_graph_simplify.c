@@ -193,6 +193,44 @@ static void denormals_are_zeros_of_their_sign_others_stay(void **state) {
   ir_module_destroy(&m);
 }
 
+/* Large constants: copies of a module have their elements once, and so has what slices them in order. */
+static void large_constants_are_shared_with_their_parts_and_copies(void **state) {
+  enum { ROWS = 300, COLUMNS = 64 };
+  static const struct { const char *slice, *type; int first; bool shares; } rows[] = {
+      {"starts = [100, 0], sizes = [50, 64]", "tensor<50x64xf32>", 100 * COLUMNS, true},
+      {"starts = [7, 10], sizes = [1, 20]", "tensor<1x20xf32>", 7 * COLUMNS + 10, true},
+      {"starts = [0, 1], sizes = [300, 20]", "tensor<300x20xf32>", 0, false},
+      {"starts = [0, 0], sizes = [150, 64], strides = [2, 1]", "tensor<150x64xf32>", 0, false},
+      {"starts = [9, 0], sizes = [0, 64]", "tensor<0x64xf32>", 0, false}};
+  static char body[8 * ROWS * COLUMNS + 400];
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char *at = body + sprintf(body, "%%w = \"tessera.graph.constant\"() {value = dense<\"0x");
+    for (int k = 0; k < ROWS * COLUMNS; k++) at += sprintf(at, "%02X0000%02X", k & 255, 0x40 + (k >> 8) % 3);
+    sprintf(at, "\"> : tensor<300x64xf32>}\n%%0 = \"tessera.graph.slice\"(%%w) {%s}\n", rows[i].slice);
+    char *text = malloc(sizeof body + 1000);
+    sprintf(text, "\"tessera.graph.func\"() ({\n^bb0(%%x: tensor<f32>):\n%s\"tessera.graph.return\"(%%0)\n}) "
+                  "{sym_name = \"main\"}\n", body);
+    ir_module *read = gt_parse(text), *before = NULL, *after = NULL;
+    free(text);
+    assert_null(ir_module_clone(read, &before));
+    assert_null(ir_module_clone(before, &after));
+    ir_module_destroy(&read);
+    const ir_attr *whole = ir_get_attr(graph_find_func(before, NULL)->regions[0]->first, "value");
+    assert_null(graph_simplify_module(after, NULL));
+    const ir_op *first = graph_find_func(after, NULL)->regions[0]->first;
+    const ir_attr *a = ir_get_attr(first, "value");
+    assert_true(graph_is(first->next, G_RETURN) == rows[i].shares || !ir_type_count(first->results[0]->type));
+    if (rows[i].shares) assert_ptr_equal(a->u.dense.data, (char *)whole->u.dense.data + 4 * rows[i].first);
+    assert_true(gt_same(graph_find_func(before, NULL), graph_find_func(after, NULL), 5, -2, 2));
+    ir_module_destroy(&before);
+    ir_module *later = NULL; /* its own, once that is gone */
+    assert_null(ir_module_clone(after, &later));
+    ir_module_destroy(&after);
+    assert_null(ir_verify(later));
+    ir_module_destroy(&later);
+  }
+}
+
 /* Random small programs over awkward constants. */
 static void random_programs_keep_their_values(void **state) {
   static const char *const un[] = {"neg", "abs", "relu", "transpose", "transpose", "exp", "sigmoid", "not_used"};
@@ -238,7 +276,9 @@ int main(void) {
       cmocka_unit_test(each_rule_fires_and_keeps_the_values), cmocka_unit_test(each_rule_can_be_switched_off),
       cmocka_unit_test(every_rule_of_the_table_is_tested),    cmocka_unit_test(refusals_tell_why),
       cmocka_unit_test(denormals_are_zeros_of_their_sign_others_stay),
-      cmocka_unit_test(exact_mode_keeps_rounding),            cmocka_unit_test(random_programs_keep_their_values),
+      cmocka_unit_test(exact_mode_keeps_rounding),
+      cmocka_unit_test(large_constants_are_shared_with_their_parts_and_copies),
+      cmocka_unit_test(random_programs_keep_their_values),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
