@@ -329,3 +329,30 @@ def scan(name, steps, **directions):
 scan("of_512_steps", 512, scan_input_directions=[1, 0])
 scan("of_513_steps", 513)
 scan("of_700_steps_backwards", 700, scan_input_directions=[0, 1], scan_output_directions=[1, 0])
+
+
+# ---- sequences -------------------------------------------------------------------------------------------------------
+rng = np.random.default_rng(18)
+x = floats(7, 5)
+case("sequence_split", [node("SplitToSequence", ["x", "two"], ["s"], axis=0), node("SequenceAt", ["s", "last"], ["a"]),
+                        node("SequenceAt", ["s", "one"], ["b"]), node("SequenceLength", ["s"], ["n"])],
+     {"x": x}, ["a", "b", value("n", T.INT64)], constants(two=np.int64(2), last=np.int64(-1), one=np.int64(1)))
+case("sequence_split_sizes", [node("SplitToSequence", ["x", "sizes"], ["s"], axis=-1),
+                              node("ConcatFromSequence", ["s"], ["y"], axis=0)],
+     {"x": floats(3, 6)}, ["y"], constants(sizes=np.int64([2, 2, 2])))
+case("sequence_split_rows", [node("SplitToSequence", ["x"], ["s"], axis=1, keepdims=0),
+                             node("ConcatFromSequence", ["s"], ["y"], axis=-1, new_axis=1)], {"x": x}, ["y"])
+case("sequence_insert", [node("SequenceConstruct", ["x", "y"], ["s"]), node("SequenceInsert", ["s", "z", "at"], ["t"]),
+                         node("SequenceInsert", ["t", "y"], ["u"]), node("SequenceErase", ["u", "first"], ["v"]),
+                         node("SequenceErase", ["v"], ["w"]), node("ConcatFromSequence", ["w"], ["r"], axis=1)],
+     {"x": floats(2, 1), "y": floats(2, 3), "z": floats(2, 2)}, ["r"],
+     constants(at=np.int64(-1), first=np.int64(0)))
+of_floats = helper.make_sequence_type_proto(helper.make_tensor_type_proto(T.FLOAT, None))
+step = graph([node("Mul", ["x", "x"], ["square"]), node("SequenceInsert", ["s", "square"], ["t"]),
+              node("Add", ["x", "square"], ["z"]), node("Identity", ["ci"], ["co"])], "step",
+             [value("i", T.INT64, []), value("ci", T.BOOL, []), helper.make_value_info("s", of_floats),
+              value("x", T.FLOAT, [3])],
+             [value("co", T.BOOL, []), helper.make_value_info("t", of_floats), value("z", T.FLOAT, [3])])
+case("sequence_in_loop", [node("SequenceEmpty", [], ["s"]), node("Loop", ["n", "", "s", "x"], ["t", "z"], body=step),
+                          node("ConcatFromSequence", ["t"], ["y"], axis=0, new_axis=1)],
+     {"x": floats(3)}, ["y", "z"], constants(n=np.int64(4)))

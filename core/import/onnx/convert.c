@@ -8,6 +8,7 @@
 #include "core/import/onnx/input_shape.h"
 #include "core/import/onnx/rows.h"
 #include "core/import/onnx/scope.h"
+#include "core/import/onnx/sequence.h"
 #include "core/import/onnx_data.h"
 
 enum { OLDEST = 1, NEWEST = 24, MOST_CALLS = 32, MOST_FOLDED = 16384, MOST_NODES = 200000 };
@@ -116,7 +117,7 @@ static void call_function(cv *c, const onnx_node *n, const onnx_function *f) {
     lose_outputs(c, n);
     return;
   }
-  for (size_t i = 0; i < f->n_in; i++) v[i] = i < n->n_in && *n->in[i] ? cv_in(c, (int)i) : NULL;
+  for (size_t i = 0; i < f->n_in; i++) v[i] = i < n->n_in && *n->in[i] ? cv_any(c, (int)i) : NULL;
   for (size_t i = 0; i < f->n_in; i++)
     if (i < n->n_in && *n->in[i] && !cv_scope_set(&inside, f->in[i], v[i])) c->oom = true;
   c->failed = c->lacks_operand = false;
@@ -183,7 +184,7 @@ static ir_value *output_of(cv *c, const char *name) {
   const onnx_node *outer = c->node;
   const onnx_node reader = {.domain = "", .op = "", .name = "", .in = &name, .n_in = 1};
   c->node = &reader;
-  ir_value *v = cv_in(c, 0);
+  ir_value *v = cv_any(c, 0);
   c->node = outer;
   return v;
 }
@@ -242,6 +243,7 @@ static tsr_status add_outputs(cv *c) {
   for (size_t i = 0; i < n; i++) {
     c->failed = c->lacks_operand = false;
     v[i] = output_of(c, c->m->outputs.v[i].name);
+    if (cv_is_sequence(v[i])) v[i] = cv_refuse(c, "it is a sequence");
     if (c->failed && !c->lacks_operand) add_problem(c, "output", c->why);
     if (v[i] && v[i]->def && !v[i]->name) v[i]->name = plain_name(&c->b.m->arena, c->m->outputs.v[i].name);
   }

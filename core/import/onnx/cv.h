@@ -53,6 +53,8 @@ void *cv_refuse(cv *c, const char *fmt, ...) TSR_PRINTF(2, 3);
 bool cv_has(const cv *c, int i);
 /* Operand i; cv_in: NULL where it is left out, cv_need: then the node is refused. */
 ir_value *cv_in(cv *c, int i);
+/* The same, which may stand for a sequence (sequence.h). */
+ir_value *cv_any(cv *c, int i);
 ir_value *cv_need(cv *c, int i);
 /* What ONNX calls the type of operand i where the graph says it, else "". Types that are held in wider ones differ. */
 const char *cv_type_name(const cv *c, int i);

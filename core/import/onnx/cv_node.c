@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/import/onnx/scope.h"
+#include "core/import/onnx/sequence.h"
 
 void *cv_refuse(cv *c, const char *fmt, ...) {
   if (c->failed) return NULL;
@@ -37,7 +38,7 @@ static ir_value *initializer(cv *c, const onnx_tensor *t) {
 }
 
 /* An initializer becomes a constant when a node first reads it. */
-ir_value *cv_in(cv *c, int i) {
+ir_value *cv_any(cv *c, int i) {
   if (!cv_has(c, i)) return NULL;
   cv_name *x = cv_scope_find(c->scope, c->node->in[i]);
   if (!x) return cv_refuse(c, "operand \"%.80s\" is defined nowhere before it", c->node->in[i]);
@@ -47,6 +48,11 @@ ir_value *cv_in(cv *c, int i) {
     cv_refuse(c, "an operand can't be computed");
   }
   return x->v;
+}
+
+ir_value *cv_in(cv *c, int i) {
+  ir_value *v = cv_any(c, i);
+  return cv_is_sequence(v) ? cv_refuse(c, "operand %d is a sequence", i) : v;
 }
 
 ir_value *cv_need(cv *c, int i) { return cv_has(c, i) ? cv_in(c, i) : cv_refuse(c, "operand %d is missing", i); }

@@ -4,6 +4,7 @@
 
 #include "core/base/dtype.h"
 #include "core/import/onnx/region.h"
+#include "core/import/onnx/sequence.h"
 #include "core/import/onnx/tables.h"
 
 enum { MOST_STEPS = 512, MOST_VALUES = 64 };
@@ -51,8 +52,8 @@ typedef struct collected {
 
 static void collect(cv *c, collected *to, ir_value *v) {
   int64_t dims[TSR_MAX_RANK] = {1};
-  if (!v || v->type->rank >= TSR_MAX_RANK || to->n >= MOST_STEPS) {
-    cv_refuse(c, "too many steps or dimensions");
+  if (!v || cv_is_sequence(v) || v->type->rank >= TSR_MAX_RANK || to->n >= MOST_STEPS) {
+    cv_refuse(c, cv_is_sequence(v) ? "a sequence is collected" : "too many steps or dimensions");
     return;
   }
   for (int i = 0; i < v->type->rank; i++) dims[1 + i] = v->type->dims[i];
@@ -97,7 +98,8 @@ static bool written_out(cv *c, const loop *l) {
     state[0] = cv_constant(c, TSR_I64, 0, NULL, &i);
     state[1] = cv_number(c, TSR_BOOL, 1);
     if (!c->graph(c, l->g, state, (size_t)l->n + 2, out)) break;
-    if ((goes_on = known_number(c, out[0], -1)) < 0) return false;
+    if (cv_is_sequence(out[0])) cv_refuse(c, "its condition is a sequence");
+    if (c->failed || (goes_on = known_number(c, out[0], -1)) < 0) return c->failed;
     for (int k = 0; k < l->n; k++) state[2 + k] = out[1 + k];
     for (int k = 0; k < l->more; k++) collect(c, &all[k], out[1 + l->n + k]);
   }
@@ -153,7 +155,10 @@ static void as_while(cv *c, loop *l) {
   v[STEP] = cv_number(c, TSR_I64, 0);
   v[COND] = l->cond ? scalar(c, l->cond, TSR_BOOL) : cv_number(c, TSR_BOOL, 1);
   if (l->trips) l->trips = scalar(c, l->trips, TSR_I64);
-  for (int i = 0; i < l->n; i++) v[STATE + i] = l->state[i];
+  for (int i = 0; i < l->n; i++) {
+    v[STATE + i] = l->state[i];
+    if (cv_is_sequence(v[STATE + i])) cv_refuse(c, "a sequence in a loop whose steps aren't known");
+  }
   const bool always = known_number(c, v[COND], 0) != 0;
   if (!c->failed && cv_region_begin(c, &r[1], n, v, args) && c->graph(c, l->g, args, (size_t)n, out)) {
     const bool goes_on = always && (out[0] == args[COND] || known_number(c, out[0], 0) != 0);
@@ -185,7 +190,7 @@ static void op_loop(cv *c) {
   l.trips = cv_in(c, 0);
   l.cond = cv_in(c, 1);
   l.steps = l.trips ? known_number(c, l.trips, -1) : INT64_MAX;
-  for (int i = 0; i < l.n; i++) l.state[i] = cv_need(c, 2 + i);
+  for (int i = 0; i < l.n; i++) l.state[i] = cv_has(c, 2 + i) ? cv_any(c, 2 + i) : cv_need(c, 2 + i);
   for (int i = 0; i < 2; i++)
     if (cv_has(c, i) && !c->failed && ir_type_count(cv_in(c, i)->type) != 1)
       cv_refuse(c, "a limit of several elements");

@@ -29,7 +29,7 @@ static void op_floor(cv *c) { to_whole(c, G_FLOOR); }
 static void op_ceil(cv *c) { to_whole(c, G_CEIL); }
 static void op_round(cv *c) { to_whole(c, G_ROUND); }
 
-static void op_identity(cv *c) { cv_out(c, 0, cv_need(c, 0)); }
+static void op_identity(cv *c) { cv_out(c, 0, cv_has(c, 0) ? cv_any(c, 0) : cv_need(c, 0)); }
 
 static void op_reciprocal(cv *c) {
   ir_value *x = cv_need(c, 0);

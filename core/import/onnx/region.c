@@ -1,6 +1,8 @@
 /* core/import/onnx/region.c - see region.h. */
 #include "core/import/onnx/region.h"
 
+#include "core/import/onnx/sequence.h"
+
 enum { COPIED = 64 }; /* elements: constants of no more are copied into a region */
 
 typedef struct captures {
@@ -30,7 +32,8 @@ bool cv_region_end(cv *c, cv_region *r, int n, ir_value *const *results) {
   if (r->open) c->regions--;
   r->open = false;
   for (int i = 0; i < n && !c->failed; i++)
-    if (!results[i]) cv_refuse(c, "a result can't be computed");
+    if (!results[i] || cv_is_sequence(results[i]))
+      cv_refuse(c, results[i] ? "a result is a sequence" : "a result can't be computed");
   const bool built = !c->failed && (ir_op_new(&c->b, graph_def(G_RETURN), n, results, 0, NULL, 0) || give_up(c));
   c->b = r->outside;
   if (built) ir_dce(r->func);

@@ -8,7 +8,7 @@ static const cv_row *const of_onnx[] = {
     onnx_rows_slice,     onnx_rows_index,    onnx_rows_product,    onnx_rows_conv,      onnx_rows_pool,
     onnx_rows_norm,      onnx_rows_quantize, onnx_rows_image,      onnx_rows_recurrent, onnx_rows_attention,
     onnx_rows_loss,      onnx_rows_control,  onnx_rows_order,      onnx_rows_signal,    onnx_rows_detect,
-    onnx_rows_suppress,  onnx_rows_simplified, onnx_rows_conv_integer, NULL};
+    onnx_rows_suppress,  onnx_rows_simplified, onnx_rows_conv_integer, onnx_rows_sequence, NULL};
 static const cv_row *const of_microsoft[] = {onnx_rows_contrib, onnx_rows_recurrent_contrib, onnx_rows_decoder,
                                              onnx_rows_fused,   onnx_rows_quantize_contrib,  NULL};
 static const cv_row *const of_preview[] = {onnx_rows_train, NULL};

@@ -8,7 +8,7 @@ extern const cv_row onnx_rows_pointwise[], onnx_rows_compare[], onnx_rows_reduce
     onnx_rows_pool[], onnx_rows_norm[], onnx_rows_quantize[], onnx_rows_image[], onnx_rows_recurrent[],
     onnx_rows_attention[], onnx_rows_loss[],
     onnx_rows_control[], onnx_rows_order[], onnx_rows_signal[], onnx_rows_train[],
-    onnx_rows_detect[], onnx_rows_suppress[];
+    onnx_rows_detect[], onnx_rows_suppress[], onnx_rows_sequence[];
 extern const cv_row onnx_rows_simplified[]; /* ONNX Runtime's, in ONNX's domain */
 extern const cv_row onnx_rows_contrib[], onnx_rows_recurrent_contrib[], onnx_rows_decoder[],
     onnx_rows_fused[], onnx_rows_quantize_contrib[]; /* com.microsoft */
