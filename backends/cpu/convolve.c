@@ -19,6 +19,21 @@ typedef struct box {
   int64_t move[UNFOLD_MOST_DIGITS], first[UNFOLD_MOST_DIGITS];
 } box;
 
+/* The coordinates of a phase that the image has: the same ones in each line. */
+typedef struct span {
+  int64_t x, from, end; /* the first one's; which there are, of the phase's */
+} span;
+
+/* What holds for all batches of the same rows, so that the channels of a convolution one by one share it. */
+typedef struct plan {
+  box b;
+  int64_t rows, columns, batches;
+  int64_t low[TSR_MAX_RANK]; /* b's, of batch 0 */
+  span spans[UNFOLD_MOST_LINE_STEP];
+  int64_t ext[TSR_MAX_RANK]; /* the image's when it was copied */
+  bool has_zeros; /* the copy has them where the image has no elements: only the lines of the others are missing */
+} plan;
+
 /* Along the last digit of the rows. */
 static int last_digit(const tile_unfold *u) { return tile_unfold_first(u, UNFOLD_ROW) + u->n[UNFOLD_ROW] - 1; }
 
@@ -36,13 +51,13 @@ static box box_of(const vm_module *m, const cpu_instr *i) {
   return b;
 }
 
-/* Offsets, strips, and the copy with what vectors read behind its end. */
+/* The plan, offsets, strips, and the copy with what vectors read behind its end. */
 static size_t part_bytes(int64_t n, size_t size) { return (size_t)round_up(n * (int64_t)size, 64); }
 
 size_t convolve_bytes(const vm_module *m, const cpu_instr *i) {
   const box b = box_of(m, i);
   const int64_t n = cpu_descs(m->image)[i->a[0]].dims[1], width = m->k->lanes->convolve_width;
-  return part_bytes(tile_unfold_extent(&b.u, UNFOLD_COLUMN), sizeof(int32_t)) +
+  return part_bytes(1, sizeof(plan)) + part_bytes(tile_unfold_extent(&b.u, UNFOLD_COLUMN), sizeof(int32_t)) +
          part_bytes(most_strips(&b.u, n, width), sizeof(cpuk_convolve_strip)) +
          part_bytes(i->imm + width, sizeof(float));
 }
@@ -89,12 +104,30 @@ static void reach(box *b, int64_t batch, int64_t row, int64_t n) {
   }
 }
 
-/* ---- the copy ---------------------------------------------------------------------------------------------------- */
+/* The range of another batch. */
+static void set_batch(plan *p, int64_t batch) {
+  const tile_unfold *u = &p->b.u;
+  digits_of(u, UNFOLD_BATCH, batch, p->b.from);
+  for (int d = 0; d < u->rank; d++) p->b.low[d] = p->low[d];
+  for (int i = 0, n = u->n[UNFOLD_BATCH]; i < n; i++)
+    for (int d = 0; d < u->rank; d++) p->b.low[d] += p->b.from[i] * u->step[i][d];
+}
 
-/* The coordinates of a phase that the image has: the same ones in each line. */
-typedef struct span {
-  int64_t x, from, end; /* the first one's; which there are, of the phase's */
-} span;
+static void make_plan(plan *p, const vm *v, const cpu_instr *i) {
+  *p = (plan){.b = box_of(v->m, i)};
+  p->rows = tile_unfold_extent(&p->b.u, UNFOLD_ROW);
+  p->columns = tile_unfold_extent(&p->b.u, UNFOLD_COLUMN);
+  p->batches = tile_unfold_extent(&p->b.u, UNFOLD_BATCH);
+}
+
+/* Of n rows from `row` on. */
+static void plan_rows(plan *p, const vm *v, const cpu_instr *i, int64_t row, int64_t n) {
+  make_plan(p, v, i);
+  reach(&p->b, 0, row, n);
+  memcpy(p->low, p->b.low, sizeof p->low);
+}
+
+/* ---- the copy ---------------------------------------------------------------------------------------------------- */
 
 static span span_of(const box *b, int64_t n_line, int64_t k) {
   span s = {.x = b->low[b->axis] + k};
@@ -116,17 +149,20 @@ static void copy_line(const vm *v, const box *b, const span *spans, const float 
   }
 }
 
-/* The part of the image that the block reaches, line by line; the axis before the lines', if there is one, innermost.
- */
-static void copy_box(const vm *v, const box *b, const cpu_desc *image, float *to) {
+/* The axis before the lines', which the copy goes along innermost; -1: there is none. */
+static int row_axis(const box *b) {
+  const int last = b->u.rank - 1;
+  return last == 0 ? -1 : b->axis == last ? last - 1 : last;
+}
+
+/* The part of the image that the block reaches, line by line. */
+static void copy_box(const vm *v, const box *b, const span *spans, const cpu_desc *image, float *to) {
   const float *memory = (const float *)(const void *)vm_base(v, image);
   const int64_t *ext = vm_ext(v, image), line = b->phase * b->step;
-  const int rank = b->u.rank, row = rank == 1 ? -1 : b->axis == rank - 1 ? rank - 2 : rank - 1;
+  const int rank = b->u.rank, row = row_axis(b);
   const int64_t rows = row < 0 ? 1 : b->size[row], stride = row < 0 ? 0 : image->strides[row],
                 first = row < 0 ? 0 : b->low[row], n_rows = row < 0 ? 1 : ext[row];
   int64_t at[TSR_MAX_RANK] = {0};
-  span spans[UNFOLD_MOST_LINE_STEP];
-  for (int64_t f = 0; f < b->step; f++) spans[f] = span_of(b, ext[b->axis], f);
   for (int d = 0; d >= 0;) {
     int64_t place = 0;
     bool inside = true;
@@ -147,6 +183,50 @@ static void copy_box(const vm *v, const box *b, const cpu_desc *image, float *to
     }
   }
   memset(to, 0, (size_t)v->k->lanes->convolve_width * sizeof *to);
+}
+
+/* One plane of the image: lines along the axis before theirs alone. */
+static bool is_plane(const box *b, int row, const int64_t *ext) {
+  for (int d = 0; d < b->u.rank; d++) {
+    if (d == b->axis || d == row) continue;
+    if (b->size[d] != 1 || b->low[d] < 0 || b->low[d] >= ext[d]) return false;
+  }
+  return row >= 0;
+}
+
+/* The lines that a plane of the image has, into a copy that has the zeros around them. */
+static void copy_plane(const vm *v, const box *b, int row, const span *spans, const cpu_desc *image, float *to) {
+  const float *line = (const float *)(const void *)vm_base(v, image);
+  const int64_t low = b->low[row], first = max64(low, 0), end = min64(low + b->size[row], vm_ext(v, image)[row]);
+  for (int d = 0; d < b->u.rank; d++)
+    if (d != b->axis && d != row) line += b->low[d] * image->strides[d];
+  line += first * image->strides[row];
+  to += (first - low) * b->phase * b->step;
+  for (int64_t r = first; r < end; r++, line += image->strides[row])
+    for (int64_t f = 0; f < b->step; f++, to += b->phase) {
+      const span s = spans[f];
+      const float *from = line + s.x + s.from * b->step;
+      const cpuk_copy_args c = {to + s.from, from, 0, 1, 0, b->step, 1, (size_t)(s.end - s.from), sizeof *to};
+      if (s.end == s.from) continue;
+      if (b->step == 1) memcpy(to + s.from, from, (size_t)(s.end - s.from) * sizeof *to);
+      else v->k->lanes->copy2d(&c);
+    }
+}
+
+/* again: the copy is of another batch of the same rows. */
+static void copy_image(const vm *v, plan *p, const cpu_desc *image, bool again, float *copy) {
+  const int64_t *ext = vm_ext(v, image);
+  const size_t bytes = (size_t)p->b.u.rank * sizeof *ext;
+  const int row = row_axis(&p->b);
+  const bool plane = is_plane(&p->b, row, ext);
+  if (row >= 0 && again && plane && p->has_zeros && !memcmp(p->ext, ext, bytes)) {
+    copy_plane(v, &p->b, row, p->spans, image, copy);
+    return;
+  }
+  for (int64_t f = 0; f < p->b.step; f++) p->spans[f] = span_of(&p->b, ext[p->b.axis], f);
+  copy_box(v, &p->b, p->spans, image, copy);
+  memcpy(p->ext, ext, bytes);
+  p->has_zeros = plane;
 }
 
 /* ---- what the micro-kernel reads --------------------------------------------------------------------------------- */
@@ -256,25 +336,29 @@ void vm_convolve(const vm *v, const cpu_instr *i) {
   const cpu_desc *out = vm_desc(v, i->a[0]), *a = vm_desc(v, i->a[1]), *image = vm_desc(v, i->a[2]);
   const int64_t *ext = vm_ext(v, out), *a_ext = vm_ext(v, a), width = v->k->lanes->convolve_width;
   const int64_t batch = v->t->regs[i->a[3]].i, row = v->t->regs[i->a[4]].i;
-  box b = box_of(v->m, i);
-  const int64_t rows = tile_unfold_extent(&b.u, UNFOLD_ROW), columns = tile_unfold_extent(&b.u, UNFOLD_COLUMN);
-  const bool there =
-      batch >= 0 && batch < tile_unfold_extent(&b.u, UNFOLD_BATCH) && row >= 0 && row < rows && a_ext[1] > 0;
-  const int64_t m = there ? min64(ext[0], a_ext[0]) : 0, n = there ? min64(ext[1], rows - row) : 0,
-                k = min64(columns, a_ext[1]);
+  char *memory = v->t->convolved;
+  plan *p = (plan *)(void *)memory;
+  if (v->t->tables.instr != i) make_plan(p, v, i);
+  const bool there = batch >= 0 && batch < p->batches && row >= 0 && row < p->rows && a_ext[1] > 0;
+  const int64_t m = there ? min64(ext[0], a_ext[0]) : 0, n = there ? min64(ext[1], p->rows - row) : 0,
+                k = min64(p->columns, a_ext[1]);
   float *c = (float *)(void *)vm_base(v, out);
   clear_rest(c, out->strides[0], ext, m, n);
-  if (m <= 0 || n <= 0) return;
-  char *memory = v->t->convolved;
-  int32_t *offsets = (int32_t *)(void *)memory;
+  if (m <= 0 || n <= 0) {
+    if (v->t->tables.instr != i) v->t->tables.instr = NULL; /* the plan is another one's now */
+    return;
+  }
+  int32_t *offsets = (int32_t *)(void *)(memory += part_bytes(1, sizeof *p));
   cpuk_convolve_strip *strips =
-      (cpuk_convolve_strip *)(void *)(memory += part_bytes(columns, sizeof *offsets));
-  float *copy = (float *)(void *)(memory + part_bytes(most_strips(&b.u, out->dims[1], width), sizeof *strips));
-  reach(&b, batch, row, n);
-  copy_box(v, &b, image, copy);
-  if (v->t->tables.instr != i || v->t->tables.row != row || v->t->tables.n != n) { /* else only the batch differs */
-    fill_offsets(&b, offsets, columns);
-    v->t->tables.n_strips = fill_strips(&b, row, n, width, strips);
+      (cpuk_convolve_strip *)(void *)(memory += part_bytes(p->columns, sizeof *offsets));
+  float *copy = (float *)(void *)(memory + part_bytes(most_strips(&p->b.u, out->dims[1], width), sizeof *strips));
+  const bool again = v->t->tables.instr == i && v->t->tables.row == row && v->t->tables.n == n;
+  if (!again) plan_rows(p, v, i, row, n);
+  set_batch(p, batch);
+  copy_image(v, p, image, again, copy);
+  if (!again) {
+    fill_offsets(&p->b, offsets, p->columns);
+    v->t->tables.n_strips = fill_strips(&p->b, row, n, width, strips);
     v->t->tables.instr = i, v->t->tables.row = row, v->t->tables.n = n;
   }
   v->k->lanes->convolve(&(cpuk_convolve_args){.c = c, .ldc = out->strides[0],
