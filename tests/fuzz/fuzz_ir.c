@@ -5,6 +5,7 @@
 #include "core/ir/graph/ops.h"
 #include "core/passes/graph/complex.h"
 #include "core/passes/graph/expand_ops.h"
+#include "core/passes/graph/layouts.h"
 #include "core/passes/graph/simplify.h"
 #include "core/passes/schedule/from_graph.h"
 #include "tests/fuzz/fuzz_check.h"
@@ -25,7 +26,8 @@ static void check_round_trip(const ir_module *m) {
 
 static void check_passes(ir_module *m) {
   ir_module *s;
-  tsr_status st = graph_expand_module(m, NULL);
+  tsr_status st = graph_apply_layouts(m, NULL);
+  if (!st) st = graph_expand_module(m, NULL);
   if (!st) st = graph_split_complex_module(m);
   if (!st) st = graph_simplify_module(m, NULL);
   if (!st) st = graph_to_schedule(m, NULL, &s);

@@ -138,6 +138,8 @@ static int64_t source(const char *mode, int64_t i, int64_t n) {
   return k < n ? k : period - k;
 }
 
+static const int64_t MOST_PAD = (int64_t)1 << 40; /* sums with extents are counted in 64 bits */
+
 /* One axis by a gather with constant places. */
 static ir_value *extend(cv *c, ir_value *x, int axis, int64_t low, int64_t high, const char *mode) {
   const int64_t n = cv_dim(x, axis), to = n + low + high;
@@ -179,6 +181,9 @@ static void op_pad(cv *c) {
   for (int i = 0; i < rank && n_axes < 0; i++) axes[i] = i;
   if (n_axes < 0) n_axes = rank;
   if (n != 2 * n_axes) return cv_out(c, 0, cv_refuse(c, "%d pads for %d axes", n, n_axes));
+  for (int i = 0; i < n; i++)
+    if (pads[i] < -MOST_PAD || pads[i] > MOST_PAD)
+      return cv_out(c, 0, cv_refuse(c, "a padding of %lld", (long long)pads[i]));
   for (int i = 0; i < n_axes; i++) {
     const int axis = cv_axis(c, axes[i], rank);
     low[axis] = pads[i];
@@ -199,6 +204,7 @@ static void op_center_crop_pad(cv *c) {
   if (n < 0 || n != (given < 0 ? cv_rank(x) : given)) return cv_out(c, 0, cv_refuse(c, "a size for each axis"));
   for (int i = 0; i < n; i++) {
     const int axis = given < 0 ? i : cv_axis(c, axes[i], cv_rank(x));
+    if (to[i] < 0 || to[i] > MOST_PAD) return cv_out(c, 0, cv_refuse(c, "a size of %lld", (long long)to[i]));
     const int64_t more = to[i] - cv_dim(x, axis), less = -more;
     low[axis] = more >= 0 ? more / 2 : -(less / 2);
     high[axis] = more - low[axis];

@@ -38,7 +38,7 @@ static ir_value *value_of(cv *c, sequence *s) {
 static const sequence *need(cv *c, int i) {
   ir_value *v = cv_any(c, i);
   if (v && cv_is_sequence(v)) return v->data;
-  return cv_refuse(c, c->failed ? "" : "operand %d is no sequence", i);
+  return c->failed ? NULL : cv_refuse(c, "operand %d is no sequence", i);
 }
 
 /* Operand i as a place among n, from the end where negative; `otherwise` where it is left out. */
