@@ -356,3 +356,33 @@ step = graph([node("Mul", ["x", "x"], ["square"]), node("SequenceInsert", ["s", 
 case("sequence_in_loop", [node("SequenceEmpty", [], ["s"]), node("Loop", ["n", "", "s", "x"], ["t", "z"], body=step),
                           node("ConcatFromSequence", ["t"], ["y"], axis=0, new_axis=1)],
      {"x": floats(3)}, ["y", "z"], constants(n=np.int64(4)))
+
+
+# ---- convolutions of dequantized bytes, what ONNX Runtime's quantizer writes ------------------------------------------
+def dequantized_conv(name, x, w, zx, per_channel, bias=True, **attributes):
+    m = w.shape[0]
+    sw = np.abs(floats(m)) / 90 + 0.01 if per_channel else np.float32(0.02)
+    zw = np.zeros(m, w.dtype) if per_channel else np.asarray(3, w.dtype)
+    sx, zx = np.float32(0.04), np.asarray(zx, np.uint8)
+    nodes = [node("QuantizeLinear", ["x", "sx", "zx"], ["qx"]), node("DequantizeLinear", ["qx", "sx", "zx"], ["dx"]),
+             node("DequantizeLinear", ["w", "sw", "zw"], ["dw"], axis=0)]
+    more = dict(w=w, sx=sx, zx=zx, sw=sw, zw=zw)
+    if bias:
+        more.update(b=rng.integers(-999, 999, m).astype(np.int32), sb=(sx * sw).astype(np.float32),
+                    zb=np.zeros_like(sw, dtype=np.int32))
+        nodes.append(node("DequantizeLinear", ["b", "sb", "zb"], ["db"], axis=0))
+    nodes.append(node("Conv", ["dx", "dw"] + ["db"] * bias, ["y"], **attributes))
+    case("dequantized_conv_" + name, nodes, {"x": 3 * floats(*x)}, ["y"], constants(**more))
+
+
+rng = np.random.default_rng(19)
+dequantized_conv("channels", (2, 6, 7, 9), of_bytes(i8, 8, 6, 3, 3), 117, True, pads=[1, 1, 1, 1])
+dequantized_conv("tensor", (1, 6, 7, 9), of_bytes(i8, 8, 6, 3, 3), 0, False, bias=False, strides=[2, 2])
+dequantized_conv("u8_groups", (1, 6, 7, 9), of_bytes(u8, 8, 3, 3, 2), 255, False, group=2, pads=[0, 1, 2, 1])
+dequantized_conv("depthwise", (1, 6, 7, 9), of_bytes(i8, 6, 1, 3, 3), 100, True, group=6, pads=[1, 1, 1, 1])
+dequantized_conv("line", (1, 5, 40), of_bytes(i8, 7, 5, 4), 128, True, strides=[3], dilations=[2])
+a, b = of_bytes(u8, 2, 3, 5), of_bytes(u8, 2, 4, 5)
+case("qlinear_concat", [ms("QLinearConcat", ["sy", "zy", "a", "sa", "za", "b", "sb", "zb"], axis=1)],
+     {"a": a, "b": b}, [value("y", T.UINT8)],
+     constants(sy=np.float32(0.06), zy=np.uint8(100), sa=np.float32(0.05), za=np.uint8(120), sb=np.float32(0.021),
+               zb=np.uint8(7)))

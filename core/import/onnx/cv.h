@@ -124,6 +124,9 @@ ir_value *cv_gather(cv *c, ir_value *x, ir_value *indices, int axis);
 ir_value *cv_pad(cv *c, ir_value *x, const int64_t *low, const int64_t *high, double value);
 /* ops_quantize.c: x as u8, the scale and the zero point that hold all its elements and 0. */
 void cv_quantize_dynamic(cv *c, ir_value *x, ir_value *out[3]);
+/* ops_conv_integer.c: the convolution of the node's windows where both operands are dequantized bytes, as one of bytes
+ * whose sums are scaled; NULL where they aren't, or where it was refused. */
+ir_value *cv_convolve_dequantized(cv *c, ir_value *x, ir_value *w);
 /* Two axes swapped. */
 ir_value *cv_swap(cv *c, ir_value *x, int i, int k);
 /* A vector along one axis of something of that rank: dimensions of 1 are added behind. */

@@ -143,6 +143,25 @@ static void op_qlinear_global_average(cv *c) {
   cv_out(c, 0, c->failed ? NULL : requantized(c, y, 3));
 }
 
+/* The result's scale and zero point come first, then each operand with its own. */
+static void op_qlinear_concat(cv *c) {
+  ir_value *x[CV_MOST_OPERANDS];
+  const int n = ((int)c->node->n_in - 2) / 3;
+  if (n < 1 || n > CV_MOST_OPERANDS || (int)c->node->n_in != 2 + 3 * n)
+    return cv_out(c, 0, cv_refuse(c, "%zu operands", c->node->n_in));
+  for (int i = 0; i < n; i++) x[i] = plain(c, 2 + 3 * i);
+  const int axis = cv_axis(c, cv_int(c, "axis", 0), cv_rank(x[0]));
+  cv_out(c, 0, c->failed ? NULL : requantized(c, cv_concat(c, n, x, axis), 0));
+}
+
+static void op_qlinear_softmax(cv *c) {
+  ir_value *x = plain(c, 0);
+  const int axis = cv_axis(c, cv_int(c, "axis", -1), cv_rank(x));
+  if (cv_int(c, "opset", 13) < 13 && axis != cv_rank(x) - 1) cv_refuse(c, "axis %d of opset below 13", axis);
+  ir_value *y = cv_at1(c, G_SOFTMAX, x, TSR_INT("axis", axis));
+  cv_out(c, 0, c->failed ? NULL : requantized(c, y, 3));
+}
+
 const cv_row onnx_rows_contrib[] = {{"Gelu", 1, op_gelu},
                                     {"BiasGelu", 1, op_bias_gelu},
                                     {"FastGelu", 1, op_fast_gelu},
@@ -157,4 +176,6 @@ const cv_row onnx_rows_contrib[] = {{"Gelu", 1, op_gelu},
                                     {"QLinearSigmoid", 1, op_qlinear_sigmoid},
                                     {"QLinearLeakyRelu", 1, op_qlinear_leaky},
                                     {"QLinearGlobalAveragePool", 1, op_qlinear_global_average},
+                                    {"QLinearConcat", 1, op_qlinear_concat},
+                                    {"QLinearSoftmax", 1, op_qlinear_softmax},
                                     {NULL, 0, NULL}};

@@ -19,7 +19,12 @@ static ir_value *convolve(cv *c, ir_value *x, ir_value *weights, ir_value *bias)
                  CV_AT(WINDOWS_ATTRS(w), TSR_INT("groups", cv_int(c, "group", 1))));
 }
 
-static void op_conv(cv *c) { cv_out(c, 0, convolve(c, cv_need(c, 0), cv_need(c, 1), cv_in(c, 2))); }
+static void op_conv(cv *c) {
+  ir_value *x = cv_need(c, 0), *w = cv_need(c, 1), *bias = cv_in(c, 2), *y = cv_convolve_dequantized(c, x, w);
+  if (!y && !c->failed) y = convolve(c, x, w, bias);
+  else if (bias) y = cv_op2(c, G_ADD, y, cv_along(c, bias, 1, cv_rank(y)));
+  cv_out(c, 0, y);
+}
 
 /* output_shape decides the padding, and what is left over, output_padding behind. */
 static void transposed_padding(cv *c, const ir_value *x, windows *w, int64_t *extra) {

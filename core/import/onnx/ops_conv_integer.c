@@ -95,9 +95,8 @@ static ir_value *to_channels(cv *c, ir_value *x, int64_t groups, int64_t out) {
   return cv_reshape(c, x, rank, dims);
 }
 
-static bool read_operands(cv *c, int x, int zx, int w, int zw, sums *s) {
-  *s = (sums){.x = cv_need(c, x), .zx = bytes_zero_point(c, cv_in(c, zx)), .w = cv_need(c, w),
-              .zw = bytes_zero_point(c, cv_in(c, zw)),
+static bool read_operands(cv *c, ir_value *x, ir_value *zx, ir_value *w, ir_value *zw, sums *s) {
+  *s = (sums){.x = x, .zx = bytes_zero_point(c, zx), .w = w, .zw = bytes_zero_point(c, zw),
               .groups = cv_int(c, "group", 1)};
   const int64_t out = cv_dim(s->w, 0);
   if (c->failed) return false;
@@ -133,8 +132,8 @@ static ir_value *by_channel(cv *c, sums *s) {
   return cv_cast(c, convolve(c, s, x, centred(c, s->w, s->zw, t)), TSR_I32);
 }
 
-/* The sums of products of what operands x and w are less their zero points, as i32. */
-static ir_value *convolved(cv *c, int x, int zx, int w, int zw) {
+/* The sums of products of what x and w are less their zero points, as i32. */
+static ir_value *convolved(cv *c, ir_value *x, ir_value *zx, ir_value *w, ir_value *zw) {
   sums s;
   if (!read_operands(c, x, zx, w, zw, &s)) return NULL;
   if (s.groups > 1 && cv_dim(s.w, 1) == 1) return by_channel(c, &s);
@@ -150,11 +149,58 @@ static ir_value *convolved(cv *c, int x, int zx, int w, int zw) {
   return y;
 }
 
-static void op_conv_integer(cv *c) { cv_out(c, 0, convolved(c, 0, 2, 1, 3)); }
+/* ---- of dequantized operands ------------------------------------------------------------------------------------- */
+
+/* What DequantizeLinear made of bytes (ops_quantize.c): (x - zero) scale; zero and scale broadcast to x. */
+typedef struct scaled {
+  ir_value *x, *zero, *scale; /* zero: an i32; NULL: 0 */
+} scaled;
+
+static bool scaled_bytes(const ir_value *v, scaled *s) {
+  const ir_op *op = v ? v->def : NULL;
+  if (!graph_is(op, G_MUL) || v->type->dtype != TSR_F32 || !graph_is(op->operands[0]->def, G_CAST)) return false;
+  *s = (scaled){.x = op->operands[0]->def->operands[0], .scale = op->operands[1]};
+  if (graph_is(s->x->def, G_SUB)) s->zero = s->x->def->operands[1], s->x = s->x->def->operands[0];
+  if (s->x->type->dtype != TSR_I32 || !graph_is(s->x->def, G_CAST)) return false;
+  s->x = s->x->def->operands[0];
+  return bytes_are(s->x) && s->x->type->rank == v->type->rank;
+}
+
+/* One number, or one for each place along the first axis of x alone: as a vector then. */
+static bool by_first_axis(cv *c, ir_value **v, const ir_value *x) {
+  const int64_t n = *v ? ir_type_count((*v)->type) : 1;
+  if (n == 1) return true;
+  if ((*v)->type->rank != x->type->rank || (*v)->type->dims[0] != n || x->type->dims[0] != n) return false;
+  *v = cv_reshape(c, *v, 1, &n);
+  return true;
+}
+
+ir_value *cv_convolve_dequantized(cv *c, ir_value *x, ir_value *w) {
+  scaled a, b;
+  double terms = 255.0 * 255.0;
+  if (!scaled_bytes(x, &a) || !scaled_bytes(w, &b) || cv_rank(x) != cv_rank(w) || c->failed) return NULL;
+  if (cv_int(c, "group", 1) > 1 && cv_dim(w, 1) == 1) return NULL; /* in floats anyway (by_channel) */
+  for (int i = 1; i < cv_rank(w); i++) terms *= (double)w->type->dims[i];
+  const bool whole = ir_type_count(a.scale->type) == 1 && (!a.zero || ir_type_count(a.zero->type) == 1);
+  if (terms > INT32_MAX || !whole || !by_first_axis(c, &b.zero, b.x) || !by_first_axis(c, &b.scale, b.x)) return NULL;
+  ir_value *y = cv_cast(c, convolved(c, a.x, a.zero, b.x, b.zero), TSR_F32);
+  ir_value *scale = cv_op2(c, G_MUL, cv_reshape(c, a.scale, 0, (int64_t[]){0}), b.scale);
+  if (scale && ir_type_count(scale->type) == 1) scale = cv_reshape(c, scale, 0, (int64_t[]){0});
+  else scale = cv_along(c, scale, 1, cv_rank(y));
+  return cv_op2(c, G_MUL, y, scale);
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+static ir_value *convolved_operands(cv *c, int x, int zx, int w, int zw) {
+  return convolved(c, cv_need(c, x), cv_in(c, zx), cv_need(c, w), cv_in(c, zw));
+}
+
+static void op_conv_integer(cv *c) { cv_out(c, 0, convolved_operands(c, 0, 2, 1, 3)); }
 
 /* x, scale, zero, w, scale, zero, y's scale, zero, bias: round(sum * (sx sw / sy)) + zero */
 static void op_qlinear_conv(cv *c) {
-  ir_value *sums = convolved(c, 0, 2, 3, 5), *zero = cv_need(c, 7);
+  ir_value *sums = convolved_operands(c, 0, 2, 3, 5), *zero = cv_need(c, 7);
   if (!sums || !zero) return cv_out(c, 0, NULL);
   const tsr_dtype t = exact_float(cv_need(c, 3));
   if (cv_has(c, 8)) sums = cv_op2(c, G_ADD, sums, cv_along(c, cv_need(c, 8), 1, sums->type->rank));
