@@ -358,7 +358,7 @@ case("sequence_in_loop", [node("SequenceEmpty", [], ["s"]), node("Loop", ["n", "
      {"x": floats(3)}, ["y", "z"], constants(n=np.int64(4)))
 
 
-# ---- convolutions of dequantized bytes, what ONNX Runtime's quantizer writes ------------------------------------------
+# ---- convolutions of dequantized bytes, what ONNX Runtime's quantizer writes -----------------------------------------
 def dequantized_conv(name, x, w, zx, per_channel, bias=True, **attributes):
     m = w.shape[0]
     sw = np.abs(floats(m)) / 90 + 0.01 if per_channel else np.float32(0.02)
