@@ -20,6 +20,7 @@ extern const void *const conformance_backends[] __attribute__((weak));
 enum { MAX_IN = 7 };
 
 /* $T: the type under test ($N: its name in attributes), $F what it is cast to (f32, or complex64 of complex types),
+ * $S that of its sums (of bytes i32),
  * $R x $C the shape, 1$R not 0. `args` are values %a, %b, .. in the order of the text. of_floats: with these attributes
  * the op takes no other types. */
 static const struct {
@@ -222,13 +223,13 @@ static const struct {
     {"average_pool", "%a: tensor<2x3x$Rx$Cx$T>", "%r = \"tessera.graph.average_pool\"(%a) {kernel = [3, 3], strides = [1, 2], padding = \"same\"}"},
     {"patches", "%a: tensor<2x4x$Rx$Cx$T>", "%r = \"tessera.graph.patches\"(%a) {kernel = [2, 3], groups = 2, strides = [2, 1], padding = \"same\"}"},
     {"patches", "%a: tensor<$Rx6x5x$Cx$T>", "%r = \"tessera.graph.patches\"(%a) {kernel = [2, 2], low = [1, 0], dilations = [2, 1], reversed = true, layout = \"nhwc\"}"},
-    {"conv1d", "%a: tensor<2x$Cx$Rx$T>, %w: tensor<5x$Cx3x$T>, %b: tensor<5x$T>", "%r = \"tessera.graph.conv1d\"(%a, %w, %b) {padding = \"same\"}"},
-    {"conv2d", "%a: tensor<2x6x$Rx$Cx$T>, %w: tensor<4x3x2x3x$T>, %b: tensor<4x$T>", "%r = \"tessera.graph.conv2d\"(%a, %w, %b) {groups = 2, strides = [2, 1], padding = \"same\"}"},
+    {"conv1d", "%a: tensor<2x$Cx$Rx$T>, %w: tensor<5x$Cx3x$T>, %b: tensor<5x$S>", "%r = \"tessera.graph.conv1d\"(%a, %w, %b) {padding = \"same\"}"},
+    {"conv2d", "%a: tensor<2x6x$Rx$Cx$T>, %w: tensor<4x3x2x3x$T>, %b: tensor<4x$S>", "%r = \"tessera.graph.conv2d\"(%a, %w, %b) {groups = 2, strides = [2, 1], padding = \"same\"}"},
     {"conv2d", "%a: tensor<$Rx5x6x$Cx$T>, %w: tensor<3x2x$Cx7x$T>", "%r = \"tessera.graph.conv2d\"(%a, %w) {low = [1, 1], dilations = [1, 2], layout = \"nhwc\"}"},
     {"conv3d", "%a: tensor<2x$Rx3x$Cx2x$T>, %w: tensor<4x$Rx2x3x1x$T>", "%r = \"tessera.graph.conv3d\"(%a, %w) {padding = \"same_lower\", strides = [1, 2, 1]}"},
-    {"conv2d", "%a: tensor<2x5x4x6x$T>, %w: tensor<2x3x3x6x$T>, %b: tensor<6x$T>", "%0 = \"tessera.graph.conv2d\"(%a, %w, %b) {groups = 2, padding = \"same\", layout = \"nhwc\"}\n%r = \"tessera.graph.relu\"(%0)"},
-    {"conv2d", "%a: tensor<2x7x$Rx$Cx$T>, %w: tensor<7x1x3x2x$T>, %b: tensor<7x$T>", "%r = \"tessera.graph.conv2d\"(%a, %w, %b) {groups = 7, padding = \"same\", strides = [1, 2]}"},
-    {"conv2d", "%a: tensor<$Rx$Cx3x5x$T>, %w: tensor<9x$Cx1x1x$T>, %b: tensor<9x$T>", "%r = \"tessera.graph.conv2d\"(%a, %w, %b)"},
+    {"conv2d", "%a: tensor<2x5x4x6x$T>, %w: tensor<2x3x3x6x$T>, %b: tensor<6x$S>", "%0 = \"tessera.graph.conv2d\"(%a, %w, %b) {groups = 2, padding = \"same\", layout = \"nhwc\"}\n%r = \"tessera.graph.relu\"(%0)"},
+    {"conv2d", "%a: tensor<2x7x$Rx$Cx$T>, %w: tensor<7x1x3x2x$T>, %b: tensor<7x$S>", "%r = \"tessera.graph.conv2d\"(%a, %w, %b) {groups = 7, padding = \"same\", strides = [1, 2]}"},
+    {"conv2d", "%a: tensor<$Rx$Cx3x5x$T>, %w: tensor<9x$Cx1x1x$T>, %b: tensor<9x$S>", "%r = \"tessera.graph.conv2d\"(%a, %w, %b)"},
     {"conv_transpose", "%a: tensor<2x$Cx$Rx$T>, %w: tensor<$Cx5x3x$T>, %b: tensor<5x$T>", "%r = \"tessera.graph.conv_transpose\"(%a, %w, %b) {strides = [2], low = [1], output_padding = [1]}"},
     {"conv_transpose", "%a: tensor<2x3x$Rx$Cx$T>, %w: tensor<2x3x2x$Cx$T>", "%r = \"tessera.graph.conv_transpose\"(%a, %w) {strides = [1, 2], padding = \"same\", layout = \"nhwc\"}"},
     {"average_pool", "%a: tensor<$Rx6x5x$Cx$T>", "%r = \"tessera.graph.average_pool\"(%a) {layout = \"nhwc\"}"},
@@ -341,6 +342,7 @@ static void expand(const char *s, tsr_dtype t, int r, int c, char **out) {
   for (; *s; s++) {
     if (*s != '$') *(*out)++ = *s;
     else if (*++s == 'T') *out += sprintf(*out, "%s", dtype_get(t)->mlir);
+    else if (*s == 'S') *out += sprintf(*out, "%s", t == TSR_I8 || t == TSR_U8 ? "i32" : dtype_get(t)->mlir);
     else if (*s == 'N') *out += sprintf(*out, "%s", tsr_dtype_name(t));
     else if (*s == 'F') *out += sprintf(*out, "%s", dtype_is_complex(t) ? "complex64" : "f32");
     else *out += sprintf(*out, "%d", *s == 'R' ? r : c);
