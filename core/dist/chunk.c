@@ -25,7 +25,7 @@ static bool same_place(const ir_op *a, const ir_op *b) {
 static bool find_unit(ir_op *op, unit *u) {
   if (op->def->code != G_ALL_REDUCE && op->def->code != G_REDUCE_SCATTER) return false;
   ir_op *product = op->operands[0]->def;
-  if (!graph_is(product, G_MATMUL) || product->results[0]->n_uses != 1) return false;
+  if (!graph_is_kind(product, GRAPH_CONTRACTION) || product->results[0]->n_uses != 1) return false;
   const ir_type *t = product->results[0]->type;
   *u = (unit){.product = product, .first = op, .second = op->data, .rows = t->dims[t->rank - 2], .cuts = 1};
   if (op->def->code == G_REDUCE_SCATTER && graph_collective_get(op).dim == t->rank - 2)

@@ -103,7 +103,7 @@ static sv merged(emitter *e, const ir_type *t, const sv *x, uint32_t x_from, con
  * (NIR's opt_sink) into the body of a loop that always runs, as the code after it is behind that body, and then carries
  * each out of it as a value of its own: later addresses aren't constants to LLVM any more, whole vectors are selected
  * where a lane leaves, and a block that begins there parts the body's loads from what would make vectors of them
- * (layernorm of 4096x4096 on lavapipe: 17.8 ms so, 11.1 under a condition). */
+ * (a norm of rows of 4096 on lavapipe: 17.8 ms so, 11.1 under a condition). */
 typedef struct guard { uint32_t before, after; sv *init; } guard;
 
 static uint32_t before_end(emitter *e, sv from, sv to) {

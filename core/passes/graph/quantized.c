@@ -154,7 +154,7 @@ static ir_value *product(ir_builder *b, const ir_op *op, const quantized q[2]) {
 }
 
 static bool matches(const ir_op *op, quantized q[2]) {
-  if (!graph_is(op, G_MATMUL) || op->results[0]->type->dtype != TSR_F32) return false;
+  if (!graph_is_kind(op, GRAPH_CONTRACTION) || op->results[0]->type->dtype != TSR_F32) return false;
   for (int i = 0; i < 2; i++) {
     ir_value *v = op->operands[i];
     const bool transposed = graph_is_transposed(op, i);
