@@ -14,10 +14,6 @@ typedef struct sequence {
   ir_value **v;
 } sequence;
 
-static const char mark[] = "sequence";
-
-bool cv_is_sequence(const ir_value *v) { return v && graph_is(v->def, G_CONSTANT) && ir_get_attr(v->def, mark); }
-
 /* With room for all; NULL: refused. */
 static sequence *new_sequence(cv *c, int64_t n) {
   sequence *s = arena_array(&c->a, sequence, 1);
@@ -30,7 +26,7 @@ static sequence *new_sequence(cv *c, int64_t n) {
 /* What stands for it among values: an op that nothing reads. */
 static ir_value *value_of(cv *c, sequence *s) {
   ir_value *v = s && !c->failed ? cv_number(c, TSR_BOOL, 0) : NULL;
-  if (!v || !ir_set_attr(v->def, mark, ir_attr_bool(c->b.m, true))) return NULL;
+  if (!v || !ir_set_attr(v->def, CV_SEQUENCE, ir_attr_bool(c->b.m, true))) return NULL;
   v->data = s;
   return v;
 }
