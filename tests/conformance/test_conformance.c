@@ -196,7 +196,7 @@ static const char *env(const char *name, const char *dflt) {
 int main(void) {
   suite s = {0};
   const char *device, *only = env("TSR_TEST_FAMILY", "");
-  long cases = strtol(env("TSR_TEST_CASES", "2000"), NULL, 10);
+  long cases = strtol(env("TSR_TEST_CASES", TSR_TEST_SLOW ? "700" : "2000"), NULL, 10);
   const long share = strtol(env("TSR_TEST_REFUSED", "25"), NULL, 10);
   uint64_t seed = strtoull(env("TSR_TEST_SEED", "20261121"), NULL, 10);
   tsr_context_desc d = {.cache_dir = "", .extra_backends = conformance_backends};
