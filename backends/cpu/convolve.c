@@ -95,6 +95,8 @@ static void reach(box *b, int64_t batch, int64_t row, int64_t n) {
       b->size[d] += (b->to[i] - b->from[i]) * (step < 0 ? -step : step);
     }
   }
+  memset(b->move, 0, sizeof b->move);
+  memset(b->first, 0, sizeof b->first);
   b->phase = (b->size[b->axis] - 1) / b->step + 1;
   int64_t stride = b->phase * b->step;
   for (int d = u->rank - 1; d >= 0; d--) {
@@ -121,8 +123,7 @@ static void make_plan(plan *p, const vm *v, const cpu_instr *i) {
 }
 
 /* Of n rows from `row` on. */
-static void plan_rows(plan *p, const vm *v, const cpu_instr *i, int64_t row, int64_t n) {
-  make_plan(p, v, i);
+static void plan_rows(plan *p, int64_t row, int64_t n) {
   reach(&p->b, 0, row, n);
   memcpy(p->low, p->b.low, sizeof p->low);
 }
@@ -353,7 +354,7 @@ void vm_convolve(const vm *v, const cpu_instr *i) {
       (cpuk_convolve_strip *)(void *)(memory += part_bytes(p->columns, sizeof *offsets));
   float *copy = (float *)(void *)(memory + part_bytes(most_strips(&p->b.u, out->dims[1], width), sizeof *strips));
   const bool again = v->t->tables.instr == i && v->t->tables.row == row && v->t->tables.n == n;
-  if (!again) plan_rows(p, v, i, row, n);
+  if (!again) plan_rows(p, row, n);
   set_batch(p, batch);
   copy_image(v, p, image, again, copy);
   if (!again) {

@@ -5,15 +5,6 @@
 
 enum { ALIGN = 256 };
 
-/* Are all that touch `old` over before step `then` begins? */
-static bool is_over(const dist_before *b, const int *last, int old, int then) {
-  for (int k = 0; k < DIST_STREAMS; k++) {
-    const int i = last[old * DIST_STREAMS + k];
-    if (i >= 0 && (i == then || !dist_is_before(b, i, then))) return false;
-  }
-  return true;
-}
-
 static bool in_workspace(const dist_slot *x) { return x->input < 0 && x->output < 0 && x->bytes; }
 
 /* The lowest offset that no slot placed before, still in use, takes. */
@@ -27,7 +18,7 @@ static size_t place(const dist_schedule *s, const dist_before *b, const int *las
           (x->writer == s->slots[slot].writer && i > slot))
         continue;
       if (at >= x->offset + x->bytes || x->offset >= at + s->slots[slot].bytes ||
-          is_over(b, last, i, s->slots[slot].writer))
+          dist_still_used(b, last, i, s->slots[slot].writer) < 0)
         continue;
       at = (x->offset + x->bytes + ALIGN - 1) / ALIGN * ALIGN;
       moved = true;

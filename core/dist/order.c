@@ -75,8 +75,7 @@ static bool overlap(const dist_slot *a, const dist_slot *b) {
   return a->bytes && b->bytes && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
 }
 
-/* A step that uses a slot and isn't over before `then` begins; -1: none. */
-static int still_used(const dist_before *b, const int *last, int slot, int then) {
+int dist_still_used(const dist_before *b, const int *last, int slot, int then) {
   for (int k = 0; k < DIST_STREAMS; k++) {
     const int i = last[slot * DIST_STREAMS + k];
     if (i >= 0 && (i == then || !dist_is_before(b, i, then))) return i;
@@ -98,8 +97,8 @@ static bool check_slot(const dist_schedule *s, const dist_before *b, const int *
   const int writer = s->slots[slot].writer;
   for (int q = slot + 1; q < s->n_slots; q++) {
     if (!overlap(&s->slots[slot], &s->slots[q])) continue;
-    const int first = still_used(b, last, slot, s->slots[q].writer);
-    if (first < 0 || still_used(b, last, q, writer) < 0) continue;
+    const int first = dist_still_used(b, last, slot, s->slots[q].writer);
+    if (first < 0 || dist_still_used(b, last, q, writer) < 0) continue;
     return snprintf(why, size, "step %d writes where step %d still has a value", s->slots[q].writer, first), false;
   }
   return true;

@@ -20,6 +20,8 @@ bool dist_schedule_check(const dist_schedule *s, char *why, size_t size);
 /* By slot and stream, [slot * DIST_STREAMS + stream], the last step that uses it, -1: none; all that use it are over
  * where these are. NULL: out of memory. */
 int *dist_last_users(arena *a, const dist_schedule *s);
+/* A step that uses a slot and isn't over before `then` begins; -1: none. last: dist_last_users. */
+int dist_still_used(const dist_before *b, const int *last, int slot, int then);
 /* Adds the waits that the steps' reads need, none that follows from others. False when out of memory. */
 bool dist_order_make(dist_schedule *s);
 #endif

@@ -129,11 +129,9 @@ tsr_status tsr_graph_constant(tsr_graph *g, tsr_dtype t, tsr_shape s, const void
   if (!type) return end(g, st_oom());
   if (ir_type_count(type) < 0) return RT_BAD(g->ctx, "graph_constant", NULL, "a constant has known dimensions");
   if (ir_type_count(type) > 0) RT_NEED("graph_constant", "data", data);
-  ir_attr *a = ir_attr_dense(g->m, type, data, (size_t)ir_type_bytes(type), false);
   ir_builder b = before_return(g);
-  ir_op *op = ir_op_new(&b, graph_def(G_CONSTANT), 0, NULL, 1, &type, 0);
-  const bool built = op && ir_set_attr(op, "value", a);
-  return end(g, built ? rt_graph_note(g, op->results[0], out) : st_oom());
+  ir_value *v = graph_elements(&b, type, data);
+  return end(g, v ? rt_graph_note(g, v, out) : st_oom());
 }
 
 tsr_status rt_check_attrs(const tsr_graph *g, const char *op, const tsr_attr *a, int n) {

@@ -70,8 +70,8 @@ static tsr_status in_file(tsr_graph *g, const tsr_weights *w, const weights_tens
   if (!type) return st_oom();
   TSR_TRY(ir_attr_in_file(g->m, type, w->file->file, t->offset, &a));
   ir_builder b = ir_before(g->func->regions[0]->last);
-  ir_op *op = ir_op_new(&b, graph_def(G_CONSTANT), 0, NULL, 1, &type, 0);
-  return op && ir_set_attr(op, "value", a) ? rt_graph_note(g, op->results[0], out) : st_oom();
+  ir_value *v = graph_constant(&b, a);
+  return v ? rt_graph_note(g, v, out) : st_oom();
 }
 
 /* The blocks of a row are its bytes. */

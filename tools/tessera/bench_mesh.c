@@ -2,7 +2,6 @@
  * of their own, beside the computing, against the same one with all steps in order, run in turns. Under mpirun each
  * rank is a process, and rank 0 speaks. Ranks share the machine's cores: what collectives and computing both need can't
  * overlap, and the line says how many cores there are. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,15 +68,10 @@ static tsr_status differentiate(mesh_bench *x) {
 
 static tsr_status scatter_random(mesh_bench *x, const tsr_graph *g, int i) {
   const tsr_tensor_info t = tsr_graph_input_info(g, i);
-  const tsr_dtype part = dtype_part(t.dtype);
   uint64_t s = x->r.seed * 2654435761u + (uint64_t)i + 1;
   char *data = calloc(1, t.bytes + 16);
   if (!data) return st_oom();
-  for (size_t k = 0; k < cli_count(&t.shape) * (size_t)dtype_parts(t.dtype); k++) {
-    s = s * 6364136223846793005u + 1442695040888963407u;
-    const double u = (double)(s >> 11) / 9007199254740992.0;
-    dtype_store(part, data, k, dtype_is_float(part) ? 2 * u - 1 : floor(2 * u));
-  }
+  mesh_fill_random(&t, &s, data);
   tsr_status st = tsr_dist_program_input(x->p[0], i, &x->in[i]);
   if (!st) st = tsr_dist_tensor_scatter(x->in[i], data);
   free(data);
@@ -229,7 +223,6 @@ int bench_mesh(int argc, char **argv) {
                             {.name = "--json", .flag = &x->json}};
   int rc = cli_options("bench", &argc, argv, options, sizeof options / sizeof *options) ? EXIT_OK : EXIT_USAGE;
   if (!rc && argc != 2) rc = cli_usage("bench", "--mesh needs one FILE of IR text");
-  if (!rc && x->r.transport && strcmp(x->r.transport, "mpi")) rc = cli_usage("bench", "--transport is mpi");
   if (!rc && (x->ms < 1 || x->ms > 600000))
     rc = cli_usage("bench", "--milliseconds %ld is not 1 to 600000", x->ms);
   if (!rc) {

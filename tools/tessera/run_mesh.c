@@ -24,6 +24,15 @@ static size_t numbers_of(const tsr_tensor_info *t) {
   return cli_count(&t->shape) * (size_t)dtype_parts(t->dtype);
 }
 
+void mesh_fill_random(const tsr_tensor_info *t, uint64_t *state, void *data) {
+  const tsr_dtype part = dtype_part(t->dtype);
+  for (size_t k = 0; k < numbers_of(t); k++) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    const double u = (double)(*state >> 11) / 9007199254740992.0;
+    dtype_store(part, data, k, dtype_is_float(part) ? 2 * u - 1 : floor(2 * u));
+  }
+}
+
 static bool make_data(running *x) {
   uint64_t s = x->r->seed * 2654435761u + 1;
   x->n_in = tsr_graph_n_inputs(x->g), x->n_out = tsr_graph_n_outputs(x->g);
@@ -35,11 +44,7 @@ static bool make_data(running *x) {
   for (int i = 0; i < x->n_in; i++) {
     const tsr_tensor_info t = tsr_graph_input_info(x->g, i);
     if (!(x->data[i] = calloc(1, t.bytes + 16))) return false;
-    for (size_t k = 0; k < numbers_of(&t); k++) {
-      s = s * 6364136223846793005u + 1442695040888963407u;
-      const double u = (double)(s >> 11) / 9007199254740992.0;
-      dtype_store(dtype_part(t.dtype), x->data[i], k, dtype_is_float(dtype_part(t.dtype)) ? 2 * u - 1 : floor(2 * u));
-    }
+    mesh_fill_random(&t, &s, x->data[i]);
   }
   for (int i = 0; i < x->n_out; i++) {
     const tsr_tensor_info t = tsr_graph_output_info(x->g, i);

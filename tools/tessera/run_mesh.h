@@ -16,6 +16,8 @@ typedef struct mesh_run {
 /* Runs the graph on random inputs on a mesh of these devices, says what each collective took and whether the results
  * are those of the reference; EXIT_WRONG where they aren't. Of several processes rank 0's speaks. */
 int run_mesh(tsr_context *ctx, const mesh_run *r);
+/* Floats from -1 to 1, of others 0 and 1; the state goes on. */
+void mesh_fill_random(const tsr_tensor_info *t, uint64_t *state, void *data);
 /* `tessera bench FILE --mesh AXES` (bench_mesh.c). */
 int bench_mesh(int argc, char **argv);
 /* `tessera check FILE --mesh AXES`. */

@@ -251,25 +251,13 @@ VINL void by_kind(const read_kind kind, const block_product *p) {
   row_by_row(kind, p, row, p->rows);
 }
 
-#define OF_KIND(name, kind) \
-  static void multiply_##name(const block_product *p) { by_kind(kind, p); }
-OF_KIND(q4_0, READ_Q4_0)
-OF_KIND(q4_1, READ_Q4_1)
-OF_KIND(q5_0, READ_Q5_0)
-OF_KIND(q5_1, READ_Q5_1)
-OF_KIND(q8_0, READ_Q8_0)
-OF_KIND(iq4_nl, READ_IQ4_NL)
-OF_KIND(q2_k, READ_Q2_K)
-OF_KIND(q3_k, READ_Q3_K)
-OF_KIND(q4_k, READ_Q4_K)
-OF_KIND(q5_k, READ_Q5_K)
-OF_KIND(q6_k, READ_Q6_K)
+#define OF_KIND(CODE, name, ...) \
+  static void multiply_##name(const block_product *p) { by_kind(READ_##CODE, p); }
+BLOCK_LAYOUTS(OF_KIND)
 
-static void (*const kinds[])(const block_product *p) = {
-    [READ_Q4_0] = multiply_q4_0, [READ_Q4_1] = multiply_q4_1, [READ_Q5_0] = multiply_q5_0,
-    [READ_Q5_1] = multiply_q5_1, [READ_Q8_0] = multiply_q8_0, [READ_IQ4_NL] = multiply_iq4_nl,
-    [READ_Q2_K] = multiply_q2_k, [READ_Q3_K] = multiply_q3_k, [READ_Q4_K] = multiply_q4_k,
-    [READ_Q5_K] = multiply_q5_k, [READ_Q6_K] = multiply_q6_k};
+#define ROW(CODE, name, ...) multiply_##name,
+static void (*const kinds[])(const block_product *p) = {BLOCK_LAYOUTS(ROW)};
+#undef ROW
 
 /* ---- x as it is -------------------------------------------------------------------------------------------------- */
 

@@ -361,32 +361,19 @@ typedef struct kind_row {
   void (*meet)(const meeting *m);
 } kind_row;
 
-#define OF_KIND(name, kind)                                                                                       \
-  static void rows_##name(const block_product *p) { row_by_row(kind, p); }                                        \
+#define OF_KIND(CODE, name, ...)                                                                                  \
+  static void rows_##name(const block_product *p) { row_by_row(READ_##CODE, p); }                                 \
   static void unpack_##name(const block_product *p, int64_t row, int64_t first, int64_t runs, w_panel *to) {      \
     int64_t at = 0;                                                                                               \
-    for (; at + GROUP <= runs; at += GROUP) unpack_group(kind, p, row, first + at, GROUP, at, to);                \
-    if (at < runs) unpack_group(kind, p, row, first + at, (int)(runs - at), at, to);                              \
+    for (; at + GROUP <= runs; at += GROUP) unpack_group(READ_##CODE, p, row, first + at, GROUP, at, to);         \
+    if (at < runs) unpack_group(READ_##CODE, p, row, first + at, (int)(runs - at), at, to);                       \
   }
-OF_KIND(q4_0, READ_Q4_0)
-OF_KIND(q4_1, READ_Q4_1)
-OF_KIND(q5_0, READ_Q5_0)
-OF_KIND(q5_1, READ_Q5_1)
-OF_KIND(q8_0, READ_Q8_0)
-OF_KIND(iq4_nl, READ_IQ4_NL)
-OF_KIND(q2_k, READ_Q2_K)
-OF_KIND(q3_k, READ_Q3_K)
-OF_KIND(q4_k, READ_Q4_K)
-OF_KIND(q5_k, READ_Q5_K)
-OF_KIND(q6_k, READ_Q6_K)
+BLOCK_LAYOUTS(OF_KIND)
 
-static const kind_row kinds[] = {
-    [READ_Q4_0] = {rows_q4_0, unpack_q4_0, meet_offsets}, [READ_Q4_1] = {rows_q4_1, unpack_q4_1, meet_offsets},
-    [READ_Q5_0] = {rows_q5_0, unpack_q5_0, meet_offsets}, [READ_Q5_1] = {rows_q5_1, unpack_q5_1, meet_offsets},
-    [READ_Q8_0] = {rows_q8_0, unpack_q8_0, meet_bias},    [READ_IQ4_NL] = {rows_iq4_nl, unpack_iq4_nl, meet_bias},
-    [READ_Q2_K] = {rows_q2_k, unpack_q2_k, meet_halves},  [READ_Q3_K] = {rows_q3_k, unpack_q3_k, meet_halves},
-    [READ_Q4_K] = {rows_q4_k, unpack_q4_k, meet_offsets}, [READ_Q5_K] = {rows_q5_k, unpack_q5_k, meet_offsets},
-    [READ_Q6_K] = {rows_q6_k, unpack_q6_k, meet_halves}};
+#define ROW(CODE, name, elements, bytes, shift, at_fifth, at_q, has_offset, negative, halves) \
+  {rows_##name, unpack_##name, (halves) ? meet_halves : (negative) ? meet_bias : meet_offsets},
+static const kind_row kinds[] = {BLOCK_LAYOUTS(ROW)};
+#undef ROW
 
 static void sixteen_rows(const kind_row *kind, const block_product *p, int64_t row) {
   w_panel w;

@@ -4,7 +4,6 @@
 #define CORE_IMPORT_ONNX_BYTES_H
 #include "core/import/onnx/cv.h"
 
-bool bytes_are(const ir_value *x);
 /* v as an i32; NULL where it is NULL or known to be 0. */
 ir_value *bytes_zero_point(cv *c, ir_value *v);
 /* x as i8: u8 128 lower, and so its zero point, an i32 or NULL for 0. */

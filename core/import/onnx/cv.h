@@ -127,6 +127,9 @@ void cv_quantize_dynamic(cv *c, ir_value *x, ir_value *out[3]);
 /* ops_conv_integer.c: the convolution of the node's windows where both operands are dequantized bytes, as one of bytes
  * whose sums are scaled; NULL where they aren't, or where it was refused. */
 ir_value *cv_convolve_dequantized(cv *c, ir_value *x, ir_value *w);
+/* With an axis of extent 1 more, or without one that has it. */
+ir_value *cv_with_axis(cv *c, ir_value *x, int axis);
+ir_value *cv_without_axis(cv *c, ir_value *x, int axis);
 /* Two axes swapped. */
 ir_value *cv_swap(cv *c, ir_value *x, int i, int k);
 /* A vector along one axis of something of that rank: dimensions of 1 are added behind. */

@@ -46,17 +46,16 @@ ir_value *cv_make(cv *c, graph_code code, int n, ir_value *const *x, const tsr_a
 
 /* ---- constants --------------------------------------------------------------------------------------------------- */
 
-static ir_value *constant(cv *c, const ir_type *t, ir_attr *a) {
-  ir_op *op = t && a ? ir_op_new(&c->b, graph_def(G_CONSTANT), 0, NULL, 1, &t, 0) : NULL;
-  if (op && ir_set_attr(op, "value", a)) return op->results[0];
-  give_up(c);
-  return NULL;
+static ir_value *constant(cv *c, ir_attr *a) {
+  ir_value *v = graph_constant(&c->b, a);
+  if (!v) give_up(c);
+  return v;
 }
 
 ir_value *cv_constant(cv *c, tsr_dtype t, int rank, const int64_t *dims, const void *data) {
   const ir_type *type = c->failed ? NULL : ir_type_tensor(c->b.m, t, rank, dims);
   if (!type || ir_type_count(type) < 0) return c->failed ? NULL : cv_refuse(c, "a constant that is too large");
-  return constant(c, type, ir_attr_dense(c->b.m, type, data, (size_t)ir_type_bytes(type), false));
+  return constant(c, ir_attr_dense(c->b.m, type, data, (size_t)ir_type_bytes(type), false));
 }
 
 ir_value *cv_tensor(cv *c, const onnx_tensor *t) {
@@ -68,7 +67,7 @@ ir_value *cv_tensor(cv *c, const onnx_tensor *t) {
   const ir_type *shape = st ? NULL : ir_type_tensor(c->b.m, type, t->rank, t->dims);
   if (shape && ir_type_count(shape) < 0) return cv_refuse(c, "a constant that is too large");
   if (shape) st = ir_attr_in_file(c->b.m, shape, e.file, e.offset, &a);
-  if (!st) return constant(c, shape, a);
+  if (!st) return constant(c, a);
   cv_refuse(c, "%s", tsr_status_cause(st));
   tsr_status_free(st);
   return NULL;
@@ -82,7 +81,7 @@ ir_value *cv_fill(cv *c, tsr_dtype t, int rank, const int64_t *dims, double v) {
   uint64_t bits[2] = {0};
   if (n < 0) return c->failed ? NULL : cv_refuse(c, "a constant that is too large");
   dtype_store(t, bits, 0, v);
-  return constant(c, type, ir_attr_dense(c->b.m, type, bits, n ? tsr_dtype_bytes(t, 1) : 0, n > 1));
+  return constant(c, ir_attr_dense(c->b.m, type, bits, n ? tsr_dtype_bytes(t, 1) : 0, n > 1));
 }
 
 ir_value *cv_number(cv *c, tsr_dtype t, double v) { return cv_fill(c, t, 0, (int64_t[]){0}, v); }
@@ -178,6 +177,22 @@ ir_value *cv_swap(cv *c, ir_value *x, int i, int k) {
   perm[i] = k;
   perm[k] = i;
   return cv_transpose(c, x, perm);
+}
+
+ir_value *cv_with_axis(cv *c, ir_value *x, int axis) {
+  int64_t dims[TSR_MAX_RANK];
+  if (!x) return NULL;
+  if (x->type->rank >= TSR_MAX_RANK) return cv_refuse(c, "too many dimensions");
+  for (int d = 0; d <= x->type->rank; d++) dims[d] = d == axis ? 1 : x->type->dims[d - (d > axis)];
+  return cv_reshape(c, x, x->type->rank + 1, dims);
+}
+
+ir_value *cv_without_axis(cv *c, ir_value *x, int axis) {
+  int64_t dims[TSR_MAX_RANK];
+  if (!x) return NULL;
+  for (int d = 0; d < x->type->rank; d++)
+    if (d != axis) dims[d - (d > axis)] = x->type->dims[d];
+  return cv_reshape(c, x, x->type->rank - 1, dims);
 }
 
 ir_value *cv_along(cv *c, ir_value *vector, int axis, int rank) {

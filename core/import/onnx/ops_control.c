@@ -51,13 +51,11 @@ typedef struct collected {
 } collected;
 
 static void collect(cv *c, collected *to, ir_value *v) {
-  int64_t dims[TSR_MAX_RANK] = {1};
   if (!v || cv_is_sequence(v) || v->type->rank >= TSR_MAX_RANK || to->n >= MOST_STEPS) {
     cv_refuse(c, cv_is_sequence(v) ? "a sequence is collected" : "too many steps or dimensions");
     return;
   }
-  for (int i = 0; i < v->type->rank; i++) dims[1 + i] = v->type->dims[i];
-  to->v[to->n++] = cv_reshape(c, v, 1 + v->type->rank, dims);
+  to->v[to->n++] = cv_with_axis(c, v, 0);
 }
 
 static ir_value *joined(cv *c, collected *x, bool backwards) {
@@ -114,10 +112,7 @@ static ir_value *scalar(cv *c, ir_value *v, tsr_dtype t) { return cv_cast(c, cv_
 
 /* x with v at place `step` along the first axis. */
 static ir_value *placed(cv *c, ir_value *x, ir_value *step, ir_value *v) {
-  int64_t dims[TSR_MAX_RANK] = {1};
-  for (int i = 0; i < cv_rank(v); i++) dims[1 + i] = v->type->dims[i];
-  v = cv_reshape(c, v, 1 + cv_rank(v), dims);
-  return cv_op3(c, G_SCATTER_ND, x, cv_reshape(c, step, 2, (int64_t[]){1, 1}), v);
+  return cv_op3(c, G_SCATTER_ND, x, cv_reshape(c, step, 2, (int64_t[]){1, 1}), cv_with_axis(c, v, 0));
 }
 
 /* The region's argument that collects x, which a step gives, of so many steps: made when x's shape is known. *first:
@@ -251,11 +246,7 @@ static void scan_written_out(cv *c, const scan *x) {
   for (int64_t s = 0; s < x->steps && !c->failed; s++) {
     for (int i = 0; i < x->scanned; i++) {
       ir_value *part = cv_part(c, x->v[x->n + i], x->axis[i], x->backwards[i] ? x->steps - 1 - s : s, 1);
-      int64_t dims[TSR_MAX_RANK];
-      int rank = 0;
-      for (int d = 0; d < cv_rank(part); d++)
-        if (d != x->axis[i]) dims[rank++] = part->type->dims[d];
-      state[x->n + i] = cv_reshape(c, part, rank, dims);
+      state[x->n + i] = cv_without_axis(c, part, x->axis[i]);
     }
     if (!c->graph(c, x->g, state, (size_t)(x->n + x->scanned), out)) break;
     for (int k = 0; k < x->n; k++) state[k] = out[k];

@@ -10,6 +10,7 @@
 #include "core/import/onnx/bytes.h"
 #include "core/import/onnx/tables.h"
 #include "core/import/onnx/windows.h"
+#include "core/ir/graph/bytes.h"
 
 static const graph_code by_axes[] = {0, G_CONV1D, G_CONV2D, G_CONV3D};
 
@@ -100,7 +101,8 @@ static bool read_operands(cv *c, ir_value *x, ir_value *zx, ir_value *w, ir_valu
               .groups = cv_int(c, "group", 1)};
   const int64_t out = cv_dim(s->w, 0);
   if (c->failed) return false;
-  if (!bytes_are(s->x) || !bytes_are(s->w)) return cv_refuse(c, "operands of other types than 8 bits") != NULL;
+  if (!graph_is_bytes(s->x) || !graph_is_bytes(s->w))
+    return cv_refuse(c, "operands of other types than 8 bits") != NULL;
   if (!cv_windows_read(c, s->x, s->w->type->dims + 2, &s->at)) return false;
   if (cv_rank(s->w) != cv_rank(s->x)) return cv_refuse(c, "weights of %d dimensions", cv_rank(s->w)) != NULL;
   if (s->groups < 1 || cv_dim(s->x, 1) % s->groups || out % s->groups)
@@ -151,21 +153,6 @@ static ir_value *convolved(cv *c, ir_value *x, ir_value *zx, ir_value *w, ir_val
 
 /* ---- of dequantized operands ------------------------------------------------------------------------------------- */
 
-/* What DequantizeLinear made of bytes (ops_quantize.c): (x - zero) scale; zero and scale broadcast to x. */
-typedef struct scaled {
-  ir_value *x, *zero, *scale; /* zero: an i32; NULL: 0 */
-} scaled;
-
-static bool scaled_bytes(const ir_value *v, scaled *s) {
-  const ir_op *op = v ? v->def : NULL;
-  if (!graph_is(op, G_MUL) || v->type->dtype != TSR_F32 || !graph_is(op->operands[0]->def, G_CAST)) return false;
-  *s = (scaled){.x = op->operands[0]->def->operands[0], .scale = op->operands[1]};
-  if (graph_is(s->x->def, G_SUB)) s->zero = s->x->def->operands[1], s->x = s->x->def->operands[0];
-  if (s->x->type->dtype != TSR_I32 || !graph_is(s->x->def, G_CAST)) return false;
-  s->x = s->x->def->operands[0];
-  return bytes_are(s->x) && s->x->type->rank == v->type->rank;
-}
-
 /* One number, or one for each place along the first axis of x alone: as a vector then. */
 static bool by_first_axis(cv *c, ir_value **v, const ir_value *x) {
   const int64_t n = *v ? ir_type_count((*v)->type) : 1;
@@ -176,9 +163,9 @@ static bool by_first_axis(cv *c, ir_value **v, const ir_value *x) {
 }
 
 ir_value *cv_convolve_dequantized(cv *c, ir_value *x, ir_value *w) {
-  scaled a, b;
+  graph_scaled a, b;
   double terms = 255.0 * 255.0;
-  if (!scaled_bytes(x, &a) || !scaled_bytes(w, &b) || cv_rank(x) != cv_rank(w) || c->failed) return NULL;
+  if (!graph_scaled_bytes(x, &a) || !graph_scaled_bytes(w, &b) || cv_rank(x) != cv_rank(w) || c->failed) return NULL;
   if (cv_int(c, "group", 1) > 1 && cv_dim(w, 1) == 1) return NULL; /* in floats anyway (by_channel) */
   for (int i = 1; i < cv_rank(w); i++) terms *= (double)w->type->dims[i];
   const bool whole = ir_type_count(a.scale->type) == 1 && (!a.zero || ir_type_count(a.zero->type) == 1);

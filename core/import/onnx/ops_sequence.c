@@ -84,15 +84,6 @@ static void op_length(cv *c) {
   cv_out(c, 0, s ? cv_constant(c, TSR_I64, 0, NULL, &s->n) : NULL);
 }
 
-/* Part i of a split into parts of 1, whose axis may go. */
-static ir_value *without(cv *c, ir_value *x, int axis) {
-  int64_t dims[TSR_MAX_RANK];
-  int rank = 0;
-  for (int i = 0; i < cv_rank(x); i++)
-    if (i != axis) dims[rank++] = x->type->dims[i];
-  return x ? cv_reshape(c, x, rank, dims) : NULL;
-}
-
 /* How long each part is: all of one length but for the last, or as the operand says. -1: refused. */
 static int64_t split_sizes(cv *c, int64_t extent, int64_t *sizes) {
   int64_t n = cv_has(c, 1) ? cv_known_ints(c, 1, sizes, MOST_IN_SEQUENCE) : 1, sum = 0;
@@ -123,7 +114,7 @@ static void op_split(cv *c) {
   sequence *s = n < 0 ? NULL : new_sequence(c, n);
   for (int64_t i = 0; s && i < n && !c->failed; i++) {
     s->v[i] = cv_part(c, x, axis, from, sizes[i]);
-    if (drops) s->v[i] = without(c, s->v[i], axis);
+    if (drops) s->v[i] = cv_without_axis(c, s->v[i], axis);
     from += sizes[i];
   }
   cv_out(c, 0, value_of(c, s));
@@ -138,12 +129,8 @@ static void op_concat(cv *c) {
   const int rank = cv_rank(s->v[0]) + stacks, axis = cv_axis(c, cv_int(c, "axis", 0), rank);
   if (!v || rank > TSR_MAX_RANK) cv_refuse(c, "too many dimensions");
   for (int64_t i = 0; i < s->n && !c->failed; i++) {
-    int64_t dims[TSR_MAX_RANK];
-    v[i] = s->v[i];
-    if (!stacks) continue;
-    if (cv_rank(v[i]) != rank - 1) cv_refuse(c, "tensors of other dimensions");
-    for (int d = 0; d < rank && !c->failed; d++) dims[d] = d == axis ? 1 : v[i]->type->dims[d - (d > axis)];
-    v[i] = c->failed ? NULL : cv_reshape(c, v[i], rank, dims);
+    if (stacks && cv_rank(s->v[i]) != rank - 1) cv_refuse(c, "tensors of other dimensions");
+    v[i] = stacks && !c->failed ? cv_with_axis(c, s->v[i], axis) : s->v[i];
   }
   cv_out(c, 0, c->failed ? NULL : cv_concat(c, (int)s->n, v, axis));
 }

@@ -39,6 +39,18 @@ ir_value *graph_build_like(ir_builder *b, const ir_op *op, ir_value *const *oper
   return finish(b, n);
 }
 
+ir_value *graph_constant(ir_builder *b, ir_attr *value) {
+  if (!value) b->failed = true;
+  if (b->failed) return NULL;
+  ir_op *op = start(b, G_CONSTANT, 0, NULL);
+  attr(b, op, "value", value);
+  return finish(b, op);
+}
+
+ir_value *graph_elements(ir_builder *b, const ir_type *type, const void *data) {
+  return graph_constant(b, type ? ir_attr_dense(b->m, type, data, (size_t)ir_type_bytes(type), false) : NULL);
+}
+
 ir_value *graph_fill(ir_builder *b, const ir_type *type, double value) {
   uint64_t bits[2] = {0};
   if (!type) b->failed = true;
@@ -47,9 +59,7 @@ ir_value *graph_fill(ir_builder *b, const ir_type *type, double value) {
   int64_t n = ir_type_count(type);
   size_t size = tsr_dtype_bytes(type->dtype, 1);
   assert(n >= 0);
-  ir_op *op = start(b, G_CONSTANT, 0, NULL);
-  attr(b, op, "value", ir_attr_dense(b->m, type, bits, n ? size : 0, n != 1 && n != 0));
-  return finish(b, op);
+  return graph_constant(b, ir_attr_dense(b->m, type, bits, n ? size : 0, n != 1 && n != 0));
 }
 
 ir_value *graph_number(ir_builder *b, tsr_dtype t, double value) {

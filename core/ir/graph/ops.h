@@ -454,6 +454,10 @@ ir_value *graph_build_like(ir_builder *b, const ir_op *op, ir_value *const *oper
 #define graph_op1(b, c, x) graph_build(b, c, 1, (ir_value *[]){x})
 #define graph_op2(b, c, x, y) graph_build(b, c, 2, (ir_value *[]){x, y})
 #define graph_op3(b, c, x, y, z) graph_build(b, c, 3, (ir_value *[]){x, y, z})
+/* A constant of the elements that a dense attribute has; NULL: out of memory. */
+ir_value *graph_constant(ir_builder *b, ir_attr *value);
+/* Of that type, NULL: out of memory, with elements that are copied, as many as it has. */
+ir_value *graph_elements(ir_builder *b, const ir_type *type, const void *data);
 /* A constant tensor of the given type with every element `value`. */
 ir_value *graph_fill(ir_builder *b, const ir_type *type, double value);
 /* A rank-0 constant: what elementwise ops broadcast. */

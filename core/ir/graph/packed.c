@@ -53,14 +53,12 @@ static ir_value *unpacked(ir_builder *b, ir_value *bytes, const ir_type *t) {
   static const uint8_t shifts[] = {0, 4};
   int64_t dims[TSR_MAX_RANK], zero[1] = {0}, n = ir_type_count(t);
   const int rank = pairs_of(t, dims);
-  const ir_type *two = ir_type_tensor(b->m, TSR_U8, 1, (int64_t[]){2});
-  ir_op *shift = two ? ir_op_new(b, graph_def(G_CONSTANT), 0, NULL, 1, &two, 0) : NULL;
-  if (!shift || !ir_set_attr(shift, "value", ir_attr_dense(b->m, two, shifts, 2, false))) b->failed = true;
-  if (b->failed || !bytes) return NULL;
+  ir_value *shift = graph_elements(b, ir_type_tensor(b->m, TSR_U8, 1, (int64_t[]){2}), shifts);
+  if (!shift || !bytes) return NULL;
   dims[rank - 1] = 1;
   ir_value *x = graph_reshape(b, bytes, rank, dims);
   dims[rank - 1] = 2;
-  x = x ? element(b, graph_broadcast(b, x, rank, dims), shift->results[0], t->dtype) : NULL;
+  x = x ? element(b, graph_broadcast(b, x, rank, dims), shift, t->dtype) : NULL;
   if (x && n % 2) x = graph_cut(b, graph_reshape(b, x, 1, (int64_t[]){n + 1}), zero, (int64_t[]){n});
   x = x ? graph_reshape(b, x, t->rank, t->dims) : NULL;
   if (x && has_pairs(t)) x->data = bytes;

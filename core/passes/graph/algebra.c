@@ -240,11 +240,7 @@ static ir_value *part_of_constant(rewrite *r) {
     whole = whole && to->dims[i] == from->dims[i];
   }
   for (int i = 0; i < to->rank; i++) first = first * from->dims[i] + starts[i];
-  ir_attr *part = ir_attr_part(r->b.m, to, a, (size_t)first * tsr_dtype_size(to->dtype));
-  ir_op *c = part ? ir_op_new(&r->b, graph_def(G_CONSTANT), 0, NULL, 1, &to, 0) : NULL;
-  if (c && ir_set_attr(c, "value", part)) return c->results[0];
-  r->b.failed = true;
-  return NULL;
+  return graph_constant(&r->b, ir_attr_part(r->b.m, to, a, (size_t)first * tsr_dtype_size(to->dtype)));
 }
 
 ir_value *rule_constant_fold(rewrite *r) {
@@ -268,12 +264,12 @@ ir_value *rule_constant_fold(rewrite *r) {
   void *out = al_alloc(&r->b.m->arena.al, bytes + 1, 16);
   tsr_status st = out ? evaluate(op, out) : st_oom();
   bool oom = tsr_status_code(st) == TSR_OUT_OF_MEMORY;
-  ir_op *c = st ? NULL : ir_op_new(&r->b, graph_def(G_CONSTANT), 0, NULL, 1, &t, 0);
-  if (oom || (!st && (!c || !ir_set_attr(c, "value", ir_attr_dense(r->b.m, t, out, bytes, false))))) r->b.failed = true;
+  ir_value *c = st ? NULL : graph_elements(&r->b, t, out);
+  if (oom) r->b.failed = true;
   if (st && !oom) r->why = "the oracle can't evaluate it";
   tsr_status_free(st);
   al_free(&r->b.m->arena.al, out, bytes + 1, 16);
-  return r->b.failed || !c ? NULL : c->results[0];
+  return c;
 }
 
 /* ---- matmul ---------------------------------------------------------------------------------------------------- */

@@ -31,10 +31,9 @@ static const char *shard_in_memory(arena *a, const char *shard, const char *layo
   return out;
 }
 
-static bool move_shard(ir_value *to, const ir_value *from, const char *layout) {
-  if (!from->shard) return true;
-  to->shard = shard_in_memory(&to->owner->parent->module->arena, from->shard, layout);
-  return to->shard != NULL;
+static bool move_shard(arena *a, ir_value *to, const ir_value *from, const char *layout) {
+  to->shard = from->shard ? shard_in_memory(a, from->shard, layout) : NULL;
+  return to->shard || !from->shard;
 }
 
 /* v becomes what is in memory; all that read it read the transpose. */
@@ -46,7 +45,7 @@ static tsr_status take_input(ir_op *func, ir_builder *b, ir_value *v) {
     back[ir_layout_dim(layout, i)] = i;
     dims[i] = v->type->dims[ir_layout_dim(layout, i)];
   }
-  if (!move_shard(v, v, layout)) return st_oom();
+  if (!move_shard(&func->module->arena, v, v, layout)) return st_oom();
   v->type = ir_type_tensor(func->module, v->type->dtype, v->type->rank, dims);
   v->layout = NULL;
   ir_value *y = v->type ? graph_transpose(b, v, back) : NULL;
@@ -62,8 +61,7 @@ static tsr_status give_result(ir_builder *b, ir_op *ret, int i) {
   int order[TSR_MAX_RANK];
   for (int d = 0; d < v->type->rank; d++) order[d] = ir_layout_dim(v->layout, d);
   ir_value *y = graph_transpose(b, ret->operands[i], order);
-  if (!y) return st_oom();
-  if (v->shard && !(y->shard = shard_in_memory(&ret->module->arena, v->shard, v->layout))) return st_oom();
+  if (!y || !move_shard(&ret->module->arena, y, v, v->layout)) return st_oom();
   ir_set_operand(ret, i, y);
   return NULL;
 }

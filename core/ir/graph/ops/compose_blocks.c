@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/block_format.h"
+#include "core/base/block_layout.h"
 #include "core/ir/graph/ops/blocks.h"
 
 #define I32(v) graph_number(b, TSR_I32, v)
@@ -11,20 +12,22 @@
 
 enum { RANK = 4, HALF = BLOCK_RUN / 2 };
 
-/* Where a block has its parts, in bytes; 0: it has none. The scale is first, then the offset. Elements are q plus
- * `shift`, times the scale. */
+/* Where a block has its parts, in bytes; 0: it has none (base/block_layout.h). Elements are q plus `shift`, times the
+ * scale. */
 typedef struct layout {
   const char *name;
-  int at_q, at_high, shift;
+  int elements, at_q, at_high, shift;
   bool has_offset;
 } layout;
 
-static const layout layouts[] = {{"q4_0", 2, 0, -8, false},  {"q4_1", 4, 0, 0, true}, {"q5_0", 6, 2, -16, false},
-                                 {"q5_1", 8, 4, 0, true},    {"q8_0", 2, 0, 0, false}, {"iq4_nl", 2, 0, 0, false}};
+#define LAYOUT(CODE, name, elements, bytes, shift, at_fifth, at_q, has_offset, ...) \
+  {#name, elements, at_q, at_fifth, (has_offset) ? 0 : (shift), has_offset},
+static const layout layouts[] = {BLOCK_LAYOUTS(LAYOUT)};
+#undef LAYOUT
 
 static const layout *layout_of(const char *format) {
   for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
-    if (!strcmp(layouts[i].name, format)) return &layouts[i];
+    if (layouts[i].elements == BLOCK_RUN && !strcmp(layouts[i].name, format)) return &layouts[i];
   return NULL;
 }
 
@@ -81,11 +84,7 @@ static ir_value *places(ir_builder *b, const blocks *x, int axis, int32_t step) 
   int64_t dims[RANK] = {1, 1, 1, 1};
   const int64_t n = dims[axis] = x->dims[axis];
   for (int64_t i = 0; i < n; i++) v[i] = (int32_t)i * step;
-  const ir_type *t = ir_type_tensor(b->m, TSR_I32, RANK, dims);
-  ir_op *op = t ? ir_op_new(b, graph_def(G_CONSTANT), 0, NULL, 1, &t, 0) : NULL;
-  if (op && ir_set_attr(op, "value", ir_attr_dense(b->m, t, v, (size_t)n * sizeof *v, false))) return op->results[0];
-  b->failed = true;
-  return NULL;
+  return graph_elements(b, ir_type_tensor(b->m, TSR_I32, RANK, dims), v);
 }
 
 /* Fifth bits: bit i of 32 is element i's. */

@@ -246,12 +246,7 @@ static bool fill_table(ir_builder *b, const resize_spec *r, const resize_axis *a
 /* ---- expansion --------------------------------------------------------------------------------------------------- */
 
 static ir_value *vector(ir_builder *b, tsr_dtype t, const void *data, int64_t n) {
-  const ir_type *type = ir_type_tensor(b->m, t, 1, &n);
-  ir_op *op = type ? ir_op_new(b, graph_def(G_CONSTANT), 0, NULL, 1, &type, 0) : NULL;
-  if (op && ir_set_attr(op, "value", ir_attr_dense(b->m, type, data, (size_t)n * tsr_dtype_size(t), false)))
-    return op->results[0];
-  b->failed = true;
-  return NULL;
+  return graph_elements(b, ir_type_tensor(b->m, t, 1, &n), data);
 }
 
 /* A vector along an axis of tensors like `like`. */

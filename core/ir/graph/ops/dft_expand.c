@@ -47,12 +47,10 @@ static void drop(const lines *l, double *v, int64_t numbers) {
 
 ir_value *dft_constant(ir_builder *b, tsr_dtype dtype, int rank, const int64_t *dims, const double *v) {
   const ir_type *t = b->failed || !v ? NULL : ir_type_tensor(b->m, dtype, rank, dims);
-  ir_op *op = t ? ir_op_new(b, graph_def(G_CONSTANT), 0, NULL, 1, &t, 0) : NULL;
   const size_t n = t ? (size_t)ir_type_count(t) : 0;
-  ir_attr *a = op ? ir_attr_dense(b->m, t, v, n * tsr_dtype_size(dtype), false) : NULL;
+  ir_attr *a = t ? ir_attr_dense(b->m, t, v, n * tsr_dtype_size(dtype), false) : NULL;
   for (size_t i = 0; a && i < n; i++) dtype_store(dtype, a->u.dense.data, i, v[i]);
-  if (!a || !ir_set_attr(op, "value", a)) b->failed = true;
-  return b->failed ? NULL : OUT;
+  return graph_constant(b, a);
 }
 
 /* x times the complex numbers w, of which there are as many as in `n_axes` axes of x from `first` on. w changes. */

@@ -50,10 +50,8 @@ static ir_value *flatten(ir_builder *b, ir_value *x) {
 /* The real parts of x, [.., 1] or [.., 2], and the imaginary parts of y. */
 static ir_value *join(ir_builder *b, ir_value *x, ir_value *y) {
   static const uint8_t first[] = {1, 0};
-  const ir_type *t = ir_type_tensor(b->m, TSR_BOOL, 1, (int64_t[]){2});
-  ir_op *op = t ? ir_op_new(b, graph_def(G_CONSTANT), 0, NULL, 1, &t, 0) : NULL;
-  if (!op || !ir_set_attr(op, "value", ir_attr_dense(b->m, t, first, sizeof first, false))) b->failed = true;
-  return b->failed ? NULL : SELECT(OUT, x, y);
+  ir_value *is_first = graph_elements(b, ir_type_tensor(b->m, TSR_BOOL, 1, (int64_t[]){2}), first);
+  return is_first ? SELECT(is_first, x, y) : NULL;
 }
 
 /* ---- pointwise ------------------------------------------------------------------------------------------------- */

@@ -263,8 +263,7 @@ static ir_value *state_weights(ir_builder *b, const ir_op *op, int64_t d, tsr_dt
   char *to = value ? value->u.dense.data : NULL;
   for (int64_t k = 0; to && k < n; k++)
     for (int64_t i = 0; i < rows; i++, to += size) memcpy(to, from + (size_t)(i * n + k) * size, size);
-  ir_op *c = value ? ir_op_new(b, graph_def(G_CONSTANT), 0, NULL, 1, &type, 0) : NULL;
-  return set(b, c, "value", value) ? c->results[0] : (b->failed = true, NULL);
+  return graph_constant(b, value);
 }
 
 /* x w^T + the inputs' bias of all steps at once, then the loop. */
