@@ -1,6 +1,7 @@
 /* core/dist/estimate.c - see estimate.h. */
 #include "core/dist/estimate.h"
 
+#include "core/dist/overlap.h"
 #include "core/ir/graph/collective.h"
 
 static double bytes_of(const ir_type *t) { return (double)ir_type_bytes(t); }
@@ -109,28 +110,20 @@ static bool inside(arena *a, const dist_step *x, double *most) {
   return true;
 }
 
-static double hidden_of(const dist_estimate *e, const dist_event *x) {
-  double us = 0;
-  for (int i = 0; i < e->n_events; i++) {
-    const dist_event *y = &e->events[i];
-    const double from = x->from > y->from ? x->from : y->from, to = x->to < y->to ? x->to : y->to;
-    if (y->stream != x->stream && to > from) us += to - from;
-  }
-  return us;
-}
-
 tsr_status dist_estimate_make(arena *a, const dist_program *p, const dist_schedule *s, dist_links *l,
                               dist_estimate *out) {
-  double free[DIST_STREAMS] = {0}, own = 0;
+  double free[DIST_STREAMS] = {0}, own = 0, *hidden = arena_array(a, double, s->n_steps + 1);
+  dist_span *spans = arena_array(a, dist_span, s->n_steps + 1);
   *out = (dist_estimate){.n_events = s->n_steps, .events = arena_array(a, dist_event, s->n_steps + 1)};
-  if (!out->events) return st_oom();
+  if (!out->events || !hidden || !spans) return st_oom();
   for (int i = 0; i < s->n_steps; i++) {
     const dist_step *x = &s->steps[i];
     double from = free[x->stream];
     for (int k = 0; k < x->n_waits; k++)
       if (out->events[x->waits[k]].to > from) from = out->events[x->waits[k]].to;
     const double us = step_us(x, l, &out->flops);
-    out->events[i] = (dist_event){i, x->stream, from, free[x->stream] = from + us};
+    spans[i] = (dist_span){from, free[x->stream] = from + us};
+    out->events[i] = (dist_event){i, x->stream, from, from + us};
     *(x->kind == DIST_COMM ? &out->comm_us : &out->compute_us) += us;
     for (int k = 0; k < x->n_ops && x->kind == DIST_COMM; k++) out->sent += dist_collective_sent(l, x->ops[k]);
     if (out->events[i].to > out->us) out->us = out->events[i].to;
@@ -138,9 +131,10 @@ tsr_status dist_estimate_make(arena *a, const dist_program *p, const dist_schedu
     if (x->kind == DIST_COMPUTE && !inside(a, x, &values)) return st_oom();
     own += values; /* each step is a program, with memory of its own */
   }
+  dist_overlap(s, spans, hidden);
   out->exposed_us = out->comm_us;
   for (int i = 0; i < s->n_steps; i++)
-    if (s->steps[i].kind == DIST_COMM) out->exposed_us -= hidden_of(out, &out->events[i]);
+    if (s->steps[i].kind == DIST_COMM) out->exposed_us -= hidden[i];
   out->between = (double)s->workspace + own;
   for (int i = 0; i < p->n_inputs; i++) out->inputs += bytes_of(p->func->regions[0]->args[i]->type);
   for (int i = 0; i < p->n_outputs; i++) out->outputs += bytes_of(p->func->regions[0]->last->operands[i]->type);

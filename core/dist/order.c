@@ -4,23 +4,25 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool make_room(arena *a, dist_before *b, int n) {
-  *b = (dist_before){.n = n, .words = (n + 63) / 64};
-  b->bits = arena_array(a, uint64_t, (size_t)n * (size_t)b->words + 1);
-  return b->bits != NULL;
+static bool make_room(arena *a, const dist_schedule *s, dist_before *b) {
+  *b = (dist_before){s->steps, arena_array(a, dist_clock, s->n_steps + 1)};
+  for (int i = 0; b->clocks && i < s->n_steps; i++) b->clocks[i] = (dist_clock){{-1, -1}};
+  return b->clocks != NULL;
 }
 
 /* All that is before `first`, and itself, is before `then`. */
 static void follow(dist_before *b, int first, int then) {
-  uint64_t *to = &b->bits[(size_t)then * (size_t)b->words];
-  const uint64_t *from = &b->bits[(size_t)first * (size_t)b->words];
-  for (int w = 0; w < b->words; w++) to[w] |= from[w];
-  to[first / 64] |= 1ull << (first % 64);
+  const int stream = b->steps[first].stream;
+  int *to = b->clocks[then].latest;
+  for (int k = 0; k < DIST_STREAMS; k++) {
+    const int before = k == stream ? first : b->clocks[first].latest[k];
+    if (before > to[k]) to[k] = before;
+  }
 }
 
 /* Step i with what is before it on its stream. */
-static void on_stream(dist_before *b, const dist_schedule *s, int i, int last[DIST_STREAMS]) {
-  int *before = &last[s->steps[i].stream];
+static void on_stream(dist_before *b, int i, int last[DIST_STREAMS]) {
+  int *before = &last[b->steps[i].stream];
   if (*before >= 0) follow(b, *before, i);
   *before = i;
 }
@@ -28,9 +30,9 @@ static void on_stream(dist_before *b, const dist_schedule *s, int i, int last[DI
 dist_before dist_before_make(arena *a, const dist_schedule *s) {
   dist_before b;
   int last[DIST_STREAMS] = {-1, -1};
-  if (!make_room(a, &b, s->n_steps)) return b;
+  if (!make_room(a, s, &b)) return b;
   for (int i = 0; i < s->n_steps; i++) {
-    on_stream(&b, s, i, last);
+    on_stream(&b, i, last);
     for (int k = 0; k < s->steps[i].n_waits; k++) follow(&b, s->steps[i].waits[k], i);
   }
   return b;
@@ -39,10 +41,10 @@ dist_before dist_before_make(arena *a, const dist_schedule *s) {
 bool dist_order_make(dist_schedule *s) {
   dist_before b;
   int last[DIST_STREAMS] = {-1, -1};
-  if (!make_room(&s->arena, &b, s->n_steps)) return false;
+  if (!make_room(&s->arena, s, &b)) return false;
   for (int i = 0; i < s->n_steps; i++) {
     dist_step *x = &s->steps[i];
-    on_stream(&b, s, i, last);
+    on_stream(&b, i, last);
     int latest[DIST_STREAMS] = {-1, -1}; /* it implies those before it on its stream */
     for (int k = 0; k < x->n_reads; k++) {
       const int writer = s->slots[x->reads[k]].writer;
@@ -69,12 +71,6 @@ int *dist_last_users(arena *a, const dist_schedule *s) {
   return last;
 }
 
-/* Do two slots have memory in common? */
-static bool overlap(const dist_slot *a, const dist_slot *b) {
-  if (a->input >= 0 || b->input >= 0 || a->output >= 0 || b->output >= 0) return false;
-  return a->bytes && b->bytes && a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
-}
-
 int dist_still_used(const dist_before *b, const int *last, int slot, int then) {
   for (int k = 0; k < DIST_STREAMS; k++) {
     const int i = last[slot * DIST_STREAMS + k];
@@ -92,27 +88,78 @@ static bool check_reads(const dist_schedule *s, const dist_before *b, int step, 
   return true;
 }
 
-static bool check_slot(const dist_schedule *s, const dist_before *b, const int *last, int slot, char *why,
-                       size_t size) {
-  const int writer = s->slots[slot].writer;
-  for (int q = slot + 1; q < s->n_slots; q++) {
-    if (!overlap(&s->slots[slot], &s->slots[q])) continue;
-    const int first = dist_still_used(b, last, slot, s->slots[q].writer);
-    if (first < 0 || dist_still_used(b, last, q, writer) < 0) continue;
-    return snprintf(why, size, "step %d writes where step %d still has a value", s->slots[q].writer, first), false;
+/* Bytes [from, to) of the workspace, and the slot that had them last. */
+typedef struct held {
+  size_t from, to;
+  int slot;
+} held;
+
+/* The workspace's bytes by who had them last, in order, none twice. */
+typedef struct holders {
+  held *v;
+  int n;
+  int64_t *looked;
+} holders;
+
+/* The first that ends behind `at`. */
+static int find(const holders *h, size_t at) {
+  int from = 0, to = h->n;
+  while (from < to) {
+    const int mid = from + (to - from) / 2;
+    if (h->v[mid].to <= at) from = mid + 1;
+    else to = mid;
+    ++*h->looked;
   }
+  return from;
+}
+
+/* x in the place of what is there, [first, end): of those at its ends the rest stays. */
+static void hold(holders *h, held x, int first, int end) {
+  held with[3];
+  int n = 0;
+  if (first < end && h->v[first].from < x.from) with[n++] = (held){h->v[first].from, x.from, h->v[first].slot};
+  with[n++] = x;
+  if (first < end && h->v[end - 1].to > x.to) with[n++] = (held){x.to, h->v[end - 1].to, h->v[end - 1].slot};
+  memmove(&h->v[first + n], &h->v[end], (size_t)(h->n - end) * sizeof *h->v);
+  memcpy(&h->v[first], with, (size_t)n * sizeof *with);
+  h->n += n - (end - first);
+}
+
+/* Slots come in the order of their writers. Who had a slot's bytes before the last one is over, too: the last one's
+ * writer came after all its users, and this slot's writer after the last one's. */
+static bool check_slot(const dist_schedule *s, const dist_before *b, const int *last, int slot, holders *h, char *why,
+                       size_t size) {
+  const dist_slot *x = &s->slots[slot];
+  if (x->input >= 0 || x->output >= 0 || !x->bytes) return true;
+  const int from = find(h, x->offset);
+  int end = from;
+  for (; end < h->n && h->v[end].from < x->offset + x->bytes; end++, ++*h->looked) {
+    const int used = dist_still_used(b, last, h->v[end].slot, x->writer);
+    if (used >= 0) return snprintf(why, size, "step %d writes where step %d still has a value", x->writer, used), false;
+  }
+  hold(h, (held){x->offset, x->offset + x->bytes, slot}, from, end);
   return true;
 }
 
-bool dist_schedule_check(const dist_schedule *s, char *why, size_t size) {
+bool dist_schedule_check_counted(const dist_schedule *s, char *why, size_t size, int64_t *looked) {
   arena a;
   arena_init(&a, NULL);
   const dist_before b = dist_before_make(&a, s);
   const int *last = dist_last_users(&a, s);
-  bool ok = b.bits && last;
+  holders h = {arena_array(&a, held, 2 * s->n_slots + 2), 0, looked}; /* each slot cuts one in two at most */
+  bool ok = b.clocks && last && h.v;
+  *looked = 0;
   snprintf(why, size, "%s", ok ? "" : "out of memory");
-  for (int i = 0; i < s->n_steps && ok; i++) ok = check_reads(s, &b, i, why, size);
-  for (int i = 0; i < s->n_slots && ok; i++) ok = check_slot(s, &b, last, i, why, size);
+  for (int i = 0; i < s->n_steps && ok; i++) {
+    ok = check_reads(s, &b, i, why, size);
+    for (int k = 0; k < s->steps[i].n_writes && ok; k++)
+      ok = check_slot(s, &b, last, s->steps[i].writes[k], &h, why, size);
+  }
   arena_clear(&a);
   return ok;
+}
+
+bool dist_schedule_check(const dist_schedule *s, char *why, size_t size) {
+  int64_t looked;
+  return dist_schedule_check_counted(s, why, size, &looked);
 }

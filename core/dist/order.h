@@ -3,20 +3,25 @@
 #define CORE_DIST_ORDER_H
 #include "core/dist/steps.h"
 
-/* A bit for each pair of steps. */
+/* A vector clock: a stream's steps are in order, so the latest one of each stream that is before a step says all. */
+typedef struct dist_clock {
+  int latest[DIST_STREAMS]; /* -1: none */
+} dist_clock;
 typedef struct dist_before {
-  uint64_t *bits;
-  int n, words;
+  const dist_step *steps; /* the schedule's */
+  dist_clock *clocks;     /* by step */
 } dist_before;
 
-/* NULL bits: out of memory. */
+/* NULL clocks: out of memory. */
 dist_before dist_before_make(arena *a, const dist_schedule *s);
 static inline bool dist_is_before(const dist_before *b, int first, int then) {
-  return b->bits[(size_t)then * (size_t)b->words + (size_t)first / 64] >> (first % 64) & 1;
+  return first <= b->clocks[then].latest[b->steps[first].stream];
 }
 /* Does every step read what was written before it begins, and write where nobody needs what was there any more? Else
  * one sentence in `why`. */
 bool dist_schedule_check(const dist_schedule *s, char *why, size_t size);
+/* As dist_schedule_check; *looked: at values, for tests of how that grows. */
+bool dist_schedule_check_counted(const dist_schedule *s, char *why, size_t size, int64_t *looked);
 /* By slot and stream, [slot * DIST_STREAMS + stream], the last step that uses it, -1: none; all that use it are over
  * where these are. NULL: out of memory. */
 int *dist_last_users(arena *a, const dist_schedule *s);

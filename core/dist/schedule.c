@@ -27,8 +27,9 @@ typedef struct builder {
   int *ready[2], n_ready[2], n_begun;
   int *missing;              /* by op: operands that aren't there yet */
   int *readers, *readers_at; /* by op, from readers_at[op] on: the ops that read its results */
+  int *read_by;              /* by slot: the last step that was found to read it, from 1 on */
   int oldest;                /* collectives of the steps before it are over */
-  int n_left;     /* collectives that have not come yet: none joins the waiting ones any more */
+  int n_left;                /* collectives that have not come yet: none joins the waiting ones any more */
 } builder;
 
 /* A chunk's collective goes by itself, and its second half behind its first one. */
@@ -202,13 +203,7 @@ static int slot_of(builder *b, ir_value *given, int writer) {
   return (int)(given->scratch = v->scratch);
 }
 
-static bool has(const int *v, int n, int x) {
-  for (int i = 0; i < n; i++)
-    if (v[i] == x) return true;
-  return false;
-}
-
-/* Is v read outside of its step? */
+/* The values that step `at` reads and doesn't make. */
 static void note_reads(builder *b, dist_step *x, int at) {
   for (int i = 0; i < x->n_ops; i++)
     for (int k = 0; k < x->ops[i]->n_operands; k++) {
@@ -216,7 +211,8 @@ static void note_reads(builder *b, dist_step *x, int at) {
       const int from = v->def ? b->step_of[v->def->scratch] : -1;
       if (from == at) continue;
       const int slot = slot_of(b, x->ops[i]->operands[k], from);
-      if (!has(x->reads, x->n_reads, slot)) x->reads[x->n_reads++] = slot;
+      b->s->looked++;
+      if (b->read_by[slot] != at + 1) x->reads[x->n_reads++] = slot, b->read_by[slot] = at + 1;
     }
 }
 
@@ -230,7 +226,7 @@ static bool make_slots(builder *b, const ir_block *body) {
     for (int k = 0; k < x->n_ops; k++) n_in += x->ops[k]->n_operands, n_out += x->ops[k]->n_results;
     x->reads = arena_array(&s->arena, int, n_in + 1);
     x->writes = arena_array(&s->arena, int, n_out + 1);
-    x->waits = arena_array(&s->arena, int, n_in + n_out + s->n_steps + 1);
+    x->waits = arena_array(&s->arena, int, DIST_STREAMS);
     if (!x->reads || !x->writes || !x->waits) return false;
     note_reads(b, x, i);
   }
@@ -255,6 +251,16 @@ static bool make_slots(builder *b, const ir_block *body) {
   return true;
 }
 
+static bool list_streams(dist_schedule *s) {
+  for (int k = 0; k < DIST_STREAMS; k++)
+    if (!(s->of_stream[k] = arena_array(&s->arena, int, s->n_steps + 1))) return false;
+  for (int i = 0; i < s->n_steps; i++) {
+    const int k = s->steps[i].stream;
+    s->of_stream[k][s->n_of_stream[k]++] = i;
+  }
+  return true;
+}
+
 tsr_status dist_schedule_make(ir_op *func, const dist_schedule_options *o, dist_schedule *s) {
   ir_block *body = func->regions[0];
   int n_ops = 0, n_values = body->n_args;
@@ -269,15 +275,16 @@ tsr_status dist_schedule_make(ir_op *func, const dist_schedule_options *o, dist_
   builder b = {.s = s, .o = o};
   b.ops = arena_array(&s->arena, ir_op *, n_ops + 1), b.open = arena_array(&s->arena, ir_op *, n_ops + 1);
   b.waiting.ops = arena_array(&s->arena, ir_op *, n_ops + 1);
+  b.read_by = arena_array(&s->arena, int, n_values + 1);
   b.state = arena_array(&s->arena, int, n_ops + 1), b.step_of = arena_array(&s->arena, int, n_ops + 1);
   s->steps = arena_array(&s->arena, dist_step, 2 * n_ops + 2);
   s->slots = arena_array(&s->arena, dist_slot, n_values + 1);
-  bool ok = b.ops && b.open && b.waiting.ops && b.state && b.step_of && s->steps && s->slots;
+  bool ok = b.ops && b.open && b.waiting.ops && b.state && b.step_of && b.read_by && s->steps && s->slots;
   for (ir_op *op = body->first; ok && op != body->last; op = op->next) {
     b.ops[b.n_ops++] = op;
     b.n_left += graph_is_kind(op, GRAPH_COLLECTIVE) && graph_collective_moves(op) && !is_chunk(op);
   }
-  ok = ok && order(&b) && make_slots(&b, body) && dist_order_make(s) && dist_memory_make(s);
+  ok = ok && order(&b) && list_streams(s) && make_slots(&b, body) && dist_order_make(s) && dist_memory_make(s);
   if (ok) return NULL;
   dist_schedule_clear(s);
   return st_oom();

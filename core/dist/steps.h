@@ -34,8 +34,9 @@ typedef struct dist_schedule {
   dist_step *steps;
   dist_slot *slots;
   int *outputs; /* by the function's output: its slot */
-  int n_steps, cap_steps, n_slots, n_outputs;
+  int *of_stream[DIST_STREAMS]; /* its steps */
+  int n_of_stream[DIST_STREAMS], n_steps, n_slots, n_outputs;
   size_t workspace; /* bytes */
-  int64_t looked;   /* at ops while they were put in order: for tests of how that grows */
+  int64_t looked;   /* at ops and values while it was made: for tests of how that grows */
 } dist_schedule;
 #endif

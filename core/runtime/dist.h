@@ -2,6 +2,7 @@
 #ifndef CORE_RUNTIME_DIST_H
 #define CORE_RUNTIME_DIST_H
 #include "core/coll/team.h"
+#include "core/dist/overlap.h"
 #include "core/dist/partition.h"
 #include "core/dist/schedule.h"
 #include "core/runtime/internal.h"
@@ -56,10 +57,6 @@ typedef struct dist_part {
   tsr_stream *stream;
 } dist_part;
 
-typedef struct dist_timing {
-  double from, to;
-} dist_timing; /* us */
-
 typedef struct dist_rank_memory {
   tsr_buffer *workspace;
   void *host[2]; /* staging of the step's operand and result, where the device's memory isn't the host's */
@@ -81,8 +78,11 @@ struct tsr_dist_program {
   dist_team **team_of;      /* by step */
   dist_rank_memory *memory; /* by rank */
   tsr_dist_collective *collectives;
-  dist_timing *timing; /* by step, of rank 0 */
-  int *collective_of;  /* by step: its first collective */
+  dist_span *timing;  /* by step, of rank 0 */
+  double *beside;     /* by step, us: how long the other stream went on beside it */
+  int *collective_of; /* by step: its first collective */
+  int *step_of;       /* by collective */
+  ir_value **arg_of;  /* by slot: while a step's module is made, its argument for it */
   int n_collectives;
   int n_implicit; /* inputs that don't say how they lie on the mesh */
   bool ran, broken;

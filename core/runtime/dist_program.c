@@ -140,17 +140,10 @@ done:
 
 /* ---- a program for each step ----------------------------------------------------------------------------------- */
 
-typedef struct mapping {
-  ir_value **args;
-  const dist_step *step;
-} mapping;
-
+/* The step's own value, or the argument for the slot that it reads. */
 static ir_value *mapped(void *user, ir_value *v) {
-  const mapping *x = user;
-  if (v->data) return v->data;
-  for (int i = 0; i < x->step->n_reads; i++)
-    if (x->step->reads[i] == v->scratch) return x->args[i];
-  return NULL;
+  const tsr_dist_program *p = user;
+  return v->data ? v->data : v->scratch >= 0 ? p->arg_of[v->scratch] : NULL;
 }
 
 /* The step's ops as a function of what it reads, which returns what it writes. */
@@ -162,8 +155,7 @@ static tsr_status step_module(tsr_dist_program *p, const dist_step *x, ir_module
   ir_builder b = ir_at_end(m, m->root->regions[0]);
   *func = ir_op_new(&b, graph_def(G_FUNC), 0, NULL, 0, NULL, 1);
   ir_value **results = arena_array(&m->arena, ir_value *, x->n_writes + 1);
-  mapping map = {arena_array(&m->arena, ir_value *, x->n_reads + 1), x};
-  bool ok = *func && results && map.args;
+  bool ok = *func && results;
   const char *kept[] = {"policy", "sym_name"};
   for (int i = 0; ok && i < 2; i++) {
     const ir_attr *a = ir_get_attr(p->rank.func, kept[i]);
@@ -171,18 +163,18 @@ static tsr_status step_module(tsr_dist_program *p, const dist_step *x, ir_module
   }
   for (int i = 0; ok && i < x->n_reads; i++) {
     const ir_value *v = slots[x->reads[i]].v;
-    map.args[i] = ir_block_arg(m, (*func)->regions[0], ir_type_get(m, v->type), v->name);
-    ok = map.args[i] != NULL;
+    ok = (p->arg_of[x->reads[i]] = ir_block_arg(m, (*func)->regions[0], ir_type_get(m, v->type), v->name)) != NULL;
   }
   b = ir_at_end(m, ok ? (*func)->regions[0] : NULL);
   for (int i = 0; ok && i < x->n_ops; i++) {
-    ir_op *copy = ir_op_copy(&b, x->ops[i], mapped, &map);
+    ir_op *copy = ir_op_copy(&b, x->ops[i], mapped, p);
     if (!(ok = copy != NULL)) break;
     for (int k = 0; k < copy->n_results; k++) x->ops[i]->results[k]->data = copy->results[k];
   }
   for (int i = 0; ok && i < x->n_writes; i++) results[i] = slots[x->writes[i]].v->data;
   ok = ok && ir_op_new(&b, graph_def(G_RETURN), x->n_writes, results, 0, NULL, 0);
   st = ok ? ir_verify(m) : st_oom();
+  for (int i = 0; i < x->n_reads; i++) p->arg_of[x->reads[i]] = NULL;
   for (int i = 0; i < x->n_ops; i++)
     for (int k = 0; k < x->ops[i]->n_results; k++) x->ops[i]->results[k]->data = NULL;
   if (st) st = ir_cause(m, NULL, st), ir_module_destroy(out);
@@ -269,6 +261,7 @@ static void describe(tsr_dist_program *p, dist_links *links, int step) {
     const ir_op *op = x->ops[i];
     const graph_collective c = graph_collective_get(op);
     const ir_type *t = op->def->code == G_ALL_GATHER ? op->results[0]->type : op->operands[0]->type;
+    p->step_of[p->n_collectives] = step;
     tsr_dist_collective *k = &p->collectives[p->n_collectives++];
     *k = (tsr_dist_collective){.op = strrchr(op->def->name, '.') + 1,
                                .axes = c.axes,
@@ -352,11 +345,15 @@ static tsr_status build(tsr_dist_program *p, const tsr_graph *g) {
   p->parts = arena_array(&p->arena, dist_part, n * (size_t)p->mesh->n_devices);
   p->team_of = arena_array(&p->arena, dist_team *, n);
   p->collective_of = arena_array(&p->arena, int, n);
-  p->timing = arena_array(&p->arena, dist_timing, n);
+  p->timing = arena_array(&p->arena, dist_span, n);
+  p->beside = arena_array(&p->arena, double, n);
+  p->step_of = arena_array(&p->arena, int, n_ops + 1);
   p->collectives = arena_array(&p->arena, tsr_dist_collective, n_ops + 1);
   p->memory = arena_array(&p->arena, dist_rank_memory, p->mesh->m.ranks);
+  p->arg_of = arena_array(&p->arena, ir_value *, p->schedule.n_slots + 1);
   p->locks = arena_array(&p->arena, pthread_mutex_t, p->mesh->n_devices);
-  if (!p->parts || !p->team_of || !p->collective_of || !p->timing || !p->collectives || !p->memory || !p->locks)
+  if (!p->parts || !p->team_of || !p->collective_of || !p->step_of || !p->timing || !p->beside || !p->collectives ||
+      !p->memory || !p->locks || !p->arg_of)
     return st_oom();
   for (int d = 0; d < p->mesh->n_devices; d++) pthread_mutex_init(&p->locks[d], NULL);
   p->n_locks = p->mesh->n_devices;

@@ -54,33 +54,14 @@ tsr_status tsr_dist_program_explain(const tsr_dist_program *p, char **text) {
   return rt_text(p->mesh->ctx, &b, text);
 }
 
-static double overlap_of(const tsr_dist_program *p, int step) {
-  const dist_timing *x = &p->timing[step];
-  double us = 0;
-  for (int i = 0; i < p->schedule.n_steps; i++) {
-    const dist_timing *y = &p->timing[i];
-    if (p->schedule.steps[i].stream == p->schedule.steps[step].stream) continue;
-    const double from = x->from > y->from ? x->from : y->from, to = x->to < y->to ? x->to : y->to;
-    if (to > from) us += to - from;
-  }
-  return us;
-}
-
-static int step_of(const tsr_dist_program *p, int collective) {
-  int step = 0;
-  for (int i = 0; i < p->schedule.n_steps; i++)
-    if (p->schedule.steps[i].kind == DIST_COMM && p->collective_of[i] <= collective) step = i;
-  return step;
-}
-
 tsr_dist_collective tsr_dist_program_collective(const tsr_dist_program *p, int i) {
   if (i < 0 || i >= tsr_dist_program_n_collectives(p))
     return (tsr_dist_collective){.op = "", .axes = "", .algorithm = "", .path = "", .us = -1, .overlapped_us = -1};
   tsr_dist_collective c = p->collectives[i];
   if (!p->ran) return c;
-  const int step = step_of(p, i);
+  const int step = p->step_of[i];
   c.us = p->timing[step].to - p->timing[step].from; /* of several that went as one: of all */
-  c.overlapped_us = overlap_of(p, step);
+  c.overlapped_us = p->beside[step];
   return c;
 }
 
@@ -115,7 +96,7 @@ static void put_row(strb *b, const tsr_dist_program *p, int step) {
   else strb_printf(b, "latency=%.1fms", us * 1e-3);
   strb_puts(b, "   bandwidth=");
   put_rate(b, us > 0 ? bytes / us : 0);
-  strb_printf(b, "   overlapped=%.0f%%\n", us > 0 ? 100 * overlap_of(p, step) / us : 0);
+  strb_printf(b, "   overlapped=%.0f%%\n", us > 0 ? 100 * p->beside[step] / us : 0);
 }
 
 tsr_status tsr_dist_program_profile(const tsr_dist_program *p, char **text) {
@@ -129,7 +110,7 @@ tsr_status tsr_dist_program_profile(const tsr_dist_program *p, char **text) {
     if (p->schedule.steps[i].kind != DIST_COMM) continue;
     put_row(&b, p, i);
     comm += p->timing[i].to - p->timing[i].from;
-    hidden += overlap_of(p, i);
+    hidden += p->beside[i];
   }
   strb_printf(&b, "%d collectives of a rank, %.1f us, %.0f %% of it beside computing\n", p->n_collectives, comm,
               comm > 0 ? 100 * hidden / comm : 0);
@@ -145,7 +126,7 @@ tsr_status tsr_dist_program_check(const tsr_dist_program *p, char **text, int *n
   for (int i = 0; i < p->schedule.n_steps && p->ran; i++) {
     if (p->schedule.steps[i].kind != DIST_COMM) continue;
     facts.comm_ns += 1e3 * (p->timing[i].to - p->timing[i].from);
-    facts.overlapped_ns += 1e3 * overlap_of(p, i);
+    facts.overlapped_ns += 1e3 * p->beside[i];
   }
   audit_row rows[AUDIT_DISTRIBUTION];
   strb b;

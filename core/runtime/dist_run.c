@@ -90,7 +90,7 @@ static tsr_status do_step(rank_state *s, int step) {
                                                                : rt_dist_collective(r, s->rank, step);
   if (s->rank == p->mesh->first)
     p->timing[step] =
-        (dist_timing){(double)(began - s->all->begun_ns) * 1e-3, (double)(clock_ns() - s->all->begun_ns) * 1e-3};
+        (dist_span){(double)(began - s->all->begun_ns) * 1e-3, (double)(clock_ns() - s->all->begun_ns) * 1e-3};
   return st;
 }
 
@@ -242,5 +242,6 @@ tsr_status tsr_dist_program_run(tsr_dist_program *p, tsr_dist_tensor *const *in,
   tsr_status st = run_all(p, in, out);
   p->broken = st != NULL;
   p->ran = !st;
+  if (p->ran) dist_overlap(&p->schedule, p->timing, p->beside);
   return st;
 }

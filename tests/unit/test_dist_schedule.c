@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/dist/order.h"
+#include "core/dist/overlap.h"
 #include "core/dist/schedule.h"
 #include "tests/support/graph_text.h"
 
@@ -156,6 +157,46 @@ static void large_programs_take_as_long_for_each_op(void **state) {
   assert_true(large < 5 * small);
 }
 
+/* n layers, each added up over the ranks before the next one: how often values and pairs of steps are looked at until
+ * they have places, are checked, and have their overlap. */
+static int64_t looked_at_layers(int n, bool one_stream) {
+  strb b;
+  dist_schedule s;
+  char why[256];
+  int64_t checked;
+  strb_init(&b, NULL);
+  strb_puts(&b, "\"tessera.graph.func\"() ({\n^bb0(%x: tensor<64xf32>):\n" UN("v0", "exp", "x"));
+  for (int i = 0; i < n; i++)
+    strb_printf(&b,
+                "%%w%d = \"tessera.graph.all_reduce\"(%%v%d) {axes = \"dp\", ranks = 2}\n%%v%d = "
+                "\"tessera.graph.exp\"(%%w%d)\n",
+                i, i, i + 1, i);
+  strb_printf(&b, "%%y = \"tessera.graph.neg\"(%%v%d)\n", n);
+  strb_puts(&b, "\"tessera.graph.return\"(%y) : (tensor<64xf32>) -> ()\n}) : () -> ()\n");
+  ir_module *m = gt_parse(strb_text(&b));
+  assert_null(dist_schedule_make(graph_find_func(m, NULL), &(dist_schedule_options){.one_stream = one_stream}, &s));
+  if (!dist_schedule_check_counted(&s, why, sizeof why, &checked)) fail_msg("%s", why);
+  assert_in_range(s.workspace, 256, 3 * 256);
+  dist_span *spans = arena_array(&s.arena, dist_span, s.n_steps + 1);
+  double *us = arena_array(&s.arena, double, s.n_steps + 1), sum = 0;
+  for (int i = 0; i < s.n_steps; i++) spans[i] = (dist_span){i, i + 1.5}; /* each ends beside the next one */
+  const int64_t looked = s.looked + checked + dist_overlap(&s, spans, us);
+  for (int i = 0; i < s.n_steps; i++) sum += us[i];
+  assert_true(one_stream ? sum == 0 : sum == s.n_steps - 1); /* half a us of each of two neighbours */
+  dist_schedule_clear(&s);
+  ir_module_destroy(&m);
+  strb_clear(&b);
+  return looked;
+}
+
+static void many_collectives_take_as_long_for_each_one(void **state) {
+  for (int one_stream = 0; one_stream < 2; one_stream++) {
+    const int64_t small = looked_at_layers(1000, one_stream), large = looked_at_layers(8000, one_stream);
+    assert_in_range(small, 1, 40 * 1000);
+    assert_in_range(large, 1, 40 * 8000);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(without_any_one_wait_something_is_out_of_order),
@@ -163,6 +204,7 @@ int main(void) {
       cmocka_unit_test(small_collectives_of_a_kind_go_as_one),
       cmocka_unit_test(memory_is_used_again),
       cmocka_unit_test(large_programs_take_as_long_for_each_op),
+      cmocka_unit_test(many_collectives_take_as_long_for_each_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
