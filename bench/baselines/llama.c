@@ -4,13 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "core/base/child.h"
+#include "bench/baselines/tool.h"
 #include "core/base/json.h"
-#include "core/base/str.h"
-
-enum { DEADLINE_MS = 600000 };
 
 struct llama_job {
   char program[4096], version[96];
@@ -19,31 +15,15 @@ struct llama_job {
   bool gpu;
 };
 
-static bool find_program(char *out, size_t n) {
-  const char *path = getenv("PATH");
-  while (path && *path) {
-    const int length = (int)strcspn(path, ":");
-    const int full = snprintf(out, n, "%.*s/llama-bench", length, path);
-    if (length && full < (int)n && !access(out, X_OK)) return true;
-    path += length + (path[length] == ':');
-  }
-  return false;
-}
-
 tsr_status llama_create(const char *model, int threads, bool gpu, llama_job **job) {
   llama_job *j = *job = calloc(1, sizeof *j);
   if (!j) return st_oom();
   j->model = model;
   j->threads = threads;
   j->gpu = gpu;
-  if (find_program(j->program, sizeof j->program)) return NULL;
+  if (tool_find("llama-bench", j->program, sizeof j->program)) return NULL;
   llama_destroy(job);
   return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, NULL), "no llama-bench in PATH");
-}
-
-static void keep_line(void *user, const char *text) {
-  strb_puts(user, text);
-  strb_putc(user, '\n');
 }
 
 /* An array of one object, whose samples_ns has one number. */
@@ -73,12 +53,8 @@ tsr_status llama_time(llama_job *j, int64_t prompt_tokens, int64_t tokens, doubl
   const char *const argv[] = {"llama-bench", "-m", j->model, "-p", prompt, "-n", generated, "-t", threads, "-r", "1",
                               "-ngl", j->gpu ? "99" : "0", "-o", "json", NULL};
   strb_init(&out, NULL);
-  const int rc = child_run(j->program, &(tsr_probe_call){argv, DEADLINE_MS, keep_line, &out});
-  tsr_status st = NULL;
-  if (!strb_ok(&out)) st = st_oom();
-  else if (rc)
-    st = st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, NULL), "llama-bench ends with status %d", rc);
-  else st = read_result(j, strb_text(&out), out.n, us);
+  tsr_status st = tool_run(j->program, argv, false, &out);
+  if (!st) st = read_result(j, strb_text(&out), out.n, us);
   strb_clear(&out);
   return st;
 }

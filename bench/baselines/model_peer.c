@@ -8,7 +8,7 @@
 #include <string.h>
 
 const model_peer *model_peer_at(size_t i) {
-  static const model_peer *const rows[] = {&model_peer_onnxruntime, &model_peer_openvino};
+  static const model_peer *const rows[] = {&model_peer_onnxruntime, &model_peer_openvino, &model_peer_iree};
   return i < sizeof rows / sizeof *rows ? rows[i] : NULL;
 }
 

@@ -1,5 +1,5 @@
-/* bench/baselines/model_peer.h - the libraries that `tessera bench MODEL.onnx` compares with, loaded at run time by
- * their C interfaces: one row each. */
+/* bench/baselines/model_peer.h - what `tessera bench MODEL.onnx` compares with: libraries, loaded at run time by their C
+ * interfaces, and programs of PATH; one row each. */
 #ifndef BENCH_BASELINES_MODEL_PEER_H
 #define BENCH_BASELINES_MODEL_PEER_H
 #include "tessera/tessera.h"
@@ -25,11 +25,14 @@ typedef struct model_peer {
   const void *(*result)(void *job, int i, size_t bytes);
   const char *(*version)(const void *job);
   void (*destroy)(void *job); /* NULL is allowed */
+  /* How long the last run but the first took, in microseconds, where it computes in processes of its own and times
+   * itself; NULL: it computes in this one, and `run` takes as long as it computes. */
+  double (*time_us)(const void *job);
 } model_peer;
 
 /* NULL past the end. */
 const model_peer *model_peer_at(size_t i);
-extern const model_peer model_peer_onnxruntime, model_peer_openvino;
+extern const model_peer model_peer_onnxruntime, model_peer_openvino, model_peer_iree;
 
 /* Opens lib<name>.so, or what lib<name>.so.* finds in the folders of LD_LIBRARY_PATH. NULL: dlerror says why. */
 void *model_peer_load(const char *name);

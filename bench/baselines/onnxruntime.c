@@ -164,4 +164,5 @@ static const void *ort_result(void *job, int i, size_t bytes) {
 
 static const char *ort_version(const void *job) { return ((const ort_job *)job)->version; }
 
-const model_peer model_peer_onnxruntime = {"onnxruntime", ort_create, ort_run, ort_result, ort_version, ort_destroy};
+const model_peer model_peer_onnxruntime = {"onnxruntime", ort_create,  ort_run, ort_result,
+                                          ort_version,   ort_destroy, NULL};

@@ -187,4 +187,5 @@ static const void *ov_result(void *job, int i, size_t bytes) {
 
 static const char *ov_version_of(const void *job) { return ((const ov_job *)job)->version; }
 
-const model_peer model_peer_openvino = {"openvino", ov_create, ov_run, ov_result, ov_version_of, ov_destroy};
+const model_peer model_peer_openvino = {"openvino",    ov_create,  ov_run, ov_result,
+                                        ov_version_of, ov_destroy, NULL};

@@ -130,7 +130,7 @@ static tsr_status start_peer(const model_run *r, rival *v) {
   TSR_TRY(v->peer->create(r->file, r->o->env->threads, r->data, tsr_program_n_inputs(r->prog), names, n_out, &v->job));
   TSR_TRY(v->peer->run(v->job));
   v->first_us = clock_us_since(from);
-  v->peak = bench_memory_peak(memory);
+  v->peak = v->peer->time_us ? -1 : bench_memory_peak(memory); /* other processes' isn't known */
   return compare(r, v);
 }
 
@@ -163,7 +163,7 @@ static tsr_status measure(model_run *r) {
       bench_settle();
       from = clock_ns();
       TSR_TRY(v->peer->run(v->job));
-      v->us[r->n] = clock_us_since(from);
+      v->us[r->n] = v->peer->time_us ? v->peer->time_us(v->job) : clock_us_since(from);
       bench_settle();
     }
   }
