@@ -7,14 +7,15 @@
 #include "core/base/int_math.h"
 #include "core/ir/tile/unfold.h"
 
-/* A range of each axis of the image, as it lies in the copy: lines along `axis`, each in `step` phases of `phase`
- * elements, of which the k-th has every step-th coordinate from the k-th on. */
+/* A range of each axis of the image, as it lies in the copy: every grid-th coordinate from `low` on, which are all that
+ * windows have; lines along `axis`, in `phases` of `phase` elements, of which the k-th has every step-th coordinate
+ * from the line's k-th on. */
 typedef struct box {
   tile_unfold u;
   int axis;
-  int64_t step, phase;
+  int64_t step, phases, phase, grid[TSR_MAX_RANK];
   int64_t from[UNFOLD_MOST_DIGITS], to[UNFOLD_MOST_DIGITS]; /* least and largest values of the digits */
-  int64_t low[TSR_MAX_RANK], size[TSR_MAX_RANK];
+  int64_t low[TSR_MAX_RANK], size[TSR_MAX_RANK]; /* size: how many coordinates of the grid */
   /* In the copy, but for what is along the lines: how far a step of a digit moves, and to where the least one does. */
   int64_t move[UNFOLD_MOST_DIGITS], first[UNFOLD_MOST_DIGITS];
 } box;
@@ -48,6 +49,8 @@ static box box_of(const vm_module *m, const cpu_instr *i) {
   box b = {0};
   vm_unfold_map(cpu_extra(m->image) + i->extra, image->rank, &b.u);
   tile_unfold_has_lines(&b.u, image->strides, &b.axis, &b.step);
+  for (int d = 0; d < b.u.rank; d++) b.grid[d] = tile_unfold_grid(&b.u, d);
+  b.phases = b.step / b.grid[b.axis];
   return b;
 }
 
@@ -92,16 +95,17 @@ static void reach(box *b, int64_t batch, int64_t row, int64_t n) {
     for (int i = 0; i < end; i++) {
       const int64_t step = u->step[i][d];
       b->low[d] += least(b, i, d);
-      b->size[d] += (b->to[i] - b->from[i]) * (step < 0 ? -step : step);
+      b->size[d] += (b->to[i] - b->from[i]) * ((step < 0 ? -step : step) / b->grid[d]);
     }
   }
   memset(b->move, 0, sizeof b->move);
   memset(b->first, 0, sizeof b->first);
-  b->phase = (b->size[b->axis] - 1) / b->step + 1;
-  int64_t stride = b->phase * b->step;
+  b->phase = (b->size[b->axis] - 1) / b->phases + 1;
+  int64_t stride = b->phase * b->phases;
   for (int d = u->rank - 1; d >= 0; d--) {
     if (d == b->axis) continue;
-    for (int i = rows; i < end; i++) b->move[i] += u->step[i][d] * stride, b->first[i] += least(b, i, d) * stride;
+    for (int i = rows; i < end; i++)
+      b->move[i] += u->step[i][d] / b->grid[d] * stride, b->first[i] += least(b, i, d) / b->grid[d] * stride;
     stride *= b->size[d];
   }
 }
@@ -131,14 +135,14 @@ static void plan_rows(plan *p, int64_t row, int64_t n) {
 /* ---- the copy ---------------------------------------------------------------------------------------------------- */
 
 static span span_of(const box *b, int64_t n_line, int64_t k) {
-  span s = {.x = b->low[b->axis] + k};
+  span s = {.x = b->low[b->axis] + k * b->grid[b->axis]};
   s.from = clamp64(s.x < 0 ? ceil_div(-s.x, b->step) : 0, 0, b->phase);
   s.end = clamp64(s.x >= n_line ? 0 : (n_line - 1 - s.x) / b->step + 1, s.from, b->phase);
   return s;
 }
 
 static void copy_line(const vm *v, const box *b, const span *spans, const float *line, float *to) {
-  for (int64_t f = 0; f < b->step; f++, to += b->phase) {
+  for (int64_t f = 0; f < b->phases; f++, to += b->phase) {
     const span s = spans[f];
     const size_t n = (size_t)(s.end - s.from);
     const float *first = line + s.x + s.from * b->step;
@@ -159,23 +163,33 @@ static int row_axis(const box *b) {
 /* The part of the image that the block reaches, line by line. */
 static void copy_box(const vm *v, const box *b, const span *spans, const cpu_desc *image, float *to) {
   const float *memory = (const float *)(const void *)vm_base(v, image);
-  const int64_t *ext = vm_ext(v, image), line = b->phase * b->step;
+  const int64_t *ext = vm_ext(v, image), line = b->phase * b->phases;
   const int rank = b->u.rank, row = row_axis(b);
   const int64_t rows = row < 0 ? 1 : b->size[row], stride = row < 0 ? 0 : image->strides[row],
-                first = row < 0 ? 0 : b->low[row], n_rows = row < 0 ? 1 : ext[row];
+                first = row < 0 ? 0 : b->low[row], apart = row < 0 ? 1 : b->grid[row], n_rows = row < 0 ? 1 : ext[row];
+  /* No zeros around the lines of a plane, and one phase. */
+  const bool whole = b->phases == 1 && first >= 0 && first + (rows - 1) * apart < n_rows && !spans[0].from &&
+                     spans[0].end == b->phase;
   int64_t at[TSR_MAX_RANK] = {0};
   for (int d = 0; d >= 0;) {
     int64_t place = 0;
     bool inside = true;
     for (d = 0; d < rank; d++) {
       if (d == b->axis || d == row) continue;
-      const int64_t x = b->low[d] + at[d];
+      const int64_t x = b->low[d] + at[d] * b->grid[d];
       inside &= x >= 0 && x < ext[d];
       place += inside ? x * image->strides[d] : 0;
     }
-    for (int64_t r = first; r < first + rows; r++, to += line) {
-      if (inside && r >= 0 && r < n_rows) copy_line(v, b, spans, memory + place + r * stride, to);
-      else memset(to, 0, (size_t)line * sizeof *to);
+    if (inside && whole) {
+      const cpuk_copy_args c = {to, memory + place + first * stride + spans[0].x, line, 1, stride * apart, b->step,
+                                (size_t)rows, (size_t)line, sizeof *to};
+      v->k->lanes->copy2d(&c);
+      to += rows * line;
+    } else {
+      for (int64_t r = first; r < first + rows * apart; r += apart, to += line) {
+        if (inside && r >= 0 && r < n_rows) copy_line(v, b, spans, memory + place + r * stride, to);
+        else memset(to, 0, (size_t)line * sizeof *to);
+      }
     }
     for (d = rank - 1; d >= 0; d--) {
       if (d == b->axis || d == row) continue;
@@ -198,13 +212,15 @@ static bool is_plane(const box *b, int row, const int64_t *ext) {
 /* The lines that a plane of the image has, into a copy that has the zeros around them. */
 static void copy_plane(const vm *v, const box *b, int row, const span *spans, const cpu_desc *image, float *to) {
   const float *line = (const float *)(const void *)vm_base(v, image);
-  const int64_t low = b->low[row], first = max64(low, 0), end = min64(low + b->size[row], vm_ext(v, image)[row]);
+  const int64_t low = b->low[row], apart = b->grid[row], stride = image->strides[row] * apart,
+                first = low < 0 ? ceil_div(-low, apart) : 0, n = vm_ext(v, image)[row] - low,
+                end = min64(b->size[row], n > 0 ? (n - 1) / apart + 1 : 0);
   for (int d = 0; d < b->u.rank; d++)
     if (d != b->axis && d != row) line += b->low[d] * image->strides[d];
-  line += first * image->strides[row];
-  to += (first - low) * b->phase * b->step;
-  for (int64_t r = first; r < end; r++, line += image->strides[row])
-    for (int64_t f = 0; f < b->step; f++, to += b->phase) {
+  line += (low + first * apart) * image->strides[row];
+  to += first * b->phase * b->phases;
+  for (int64_t r = first; r < end; r++, line += stride)
+    for (int64_t f = 0; f < b->phases; f++, to += b->phase) {
       const span s = spans[f];
       const float *from = line + s.x + s.from * b->step;
       const cpuk_copy_args c = {to + s.from, from, 0, 1, 0, b->step, 1, (size_t)(s.end - s.from), sizeof *to};
@@ -224,7 +240,7 @@ static void copy_image(const vm *v, plan *p, const cpu_desc *image, bool again, 
     copy_plane(v, &p->b, row, p->spans, image, copy);
     return;
   }
-  for (int64_t f = 0; f < p->b.step; f++) p->spans[f] = span_of(&p->b, ext[p->b.axis], f);
+  for (int64_t f = 0; f < p->b.phases; f++) p->spans[f] = span_of(&p->b, ext[p->b.axis], f);
   copy_box(v, &p->b, p->spans, image, copy);
   memcpy(p->ext, ext, bytes);
   p->has_zeros = plane;
@@ -247,7 +263,8 @@ static void fill_offsets(const box *b, int32_t *offsets, int64_t k) {
   for (int64_t l = 0; l < k; l++) {
     int64_t x = start;
     for (int i = first; i < end; i++) x += digit[i] * u->step[i][b->axis];
-    if (b->step > 1) x = x % b->step * b->phase + x / b->step;
+    x /= b->grid[b->axis];
+    if (b->phases > 1) x = x % b->phases * b->phase + x / b->phases;
     offsets[l] = (int32_t)(across(b, digit, first, end) + x);
     for (int i = end - 1; i >= first && ++digit[i] == u->extent[i]; i--) digit[i] = 0;
   }

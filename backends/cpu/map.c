@@ -252,12 +252,10 @@ static void begin_run(run *r, const vm *v, const map_plan *p, int n_ops, int n_o
 
 /* Rows that blocks read more than once: memory works on the next block's while the arithmetic of this one runs.
  * Prefetching past the end is harmless. */
-static int64_t ahead_of(const vm *v, const row *w, int64_t rows) {
-  const cpu_desc *d = w->d;
-  if (!v->l->stream_bytes || d->kind != CPU_D_VIEW || w->stride != 1 || d->rank < 2 || d->dims[d->rank - 2] == 1)
-    return 0;
-  double bytes =
-      (double)rows * (double)d->strides[d->rank - 2] * (double)w->esize; /* of strides that nothing moves along, too */
+int64_t map_ahead(const vm *v, const cpu_desc *d, int64_t column, const int64_t *bound) {
+  if (!v->l->stream_bytes || d->kind != CPU_D_VIEW || column != 1 || d->rank < 2 || d->dims[d->rank - 2] == 1) return 0;
+  double bytes = (double)bound[d->rank - 2] * (double)d->strides[d->rank - 2] *
+                 (double)tsr_dtype_size((tsr_dtype)d->dtype); /* of strides that nothing moves along, too */
   return bytes > 0 && bytes <= 256 * 1024 ? (int64_t)bytes : 0;
 }
 
@@ -290,13 +288,13 @@ void vm_map(const vm *v, const cpu_instr *i) {
         if (vm_ext(v, d)[k] > bound[k]) bound[k] = vm_ext(v, d)[k];
   }
   for (int k = 0; k < rank; k++) total *= bound[k];
-  if (!total) return;
+  if (!total || map_f32_run(v, r.p, &(map_extent){ops, bound, total, rank, along, flat})) return;
   bool streams = false;
   for (int o = 0; o < r.n_ops; o++)
     r.rows[o].stream = o < r.n_out && r.rows[o].stride == 1 && vm_is_large(v, r.rows[o].d, total),
     streams |= r.rows[o].stream;
   for (int o = 0; o < r.n_ops; o++)
-    r.rows[o].ahead = o >= r.n_out ? ahead_of(v, &r.rows[o], rank > 1 ? bound[rank - 2] : 1) : 0;
+    r.rows[o].ahead = o >= r.n_out ? map_ahead(v, r.rows[o].d, r.rows[o].stride, bound) : 0;
   do_level(&r, 0);
   int64_t step_n = strip_length(r.p), columns = flat ? total : bound[along],
           rows = flat ? 1 : total / bound[along];

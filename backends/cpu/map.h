@@ -41,7 +41,23 @@ typedef struct step {
   int64_t imm;
 } step;
 
+/* The program as the micro-kernel `map` takes it: see map_f32.c. */
+typedef struct map_f32 {
+  cpuk_map_step *steps;
+  size_t n_once, n_row, n_steps, n_varying, n_uniform, n_in, n_constants, n_vm_regs;
+  cpuk_map_constant constants[CPUK_MAP_UNIFORM];
+  struct {
+    int32_t operand;
+    uint8_t reg;
+  } in[CPUK_MAP_VARYING];
+  struct { /* constants that registers of the kernel have */
+    int32_t from;
+    size_t constant;
+  } vm_reg[CPUK_MAP_UNIFORM];
+} map_f32;
+
 struct map_plan {
+  map_f32 *f32; /* NULL: strips alone */
   step *steps;
   int n_steps, cap_steps;
   int n_regs;
@@ -57,4 +73,20 @@ struct map_plan {
 
 /* Bytes of a one-element cell, spare strips that conversions use, bytes of a strip. */
 enum { CELL = 8, N_SPARE = 4, STRIP_BYTES = CPU_STRIP * 8 };
+
+/* What a map goes over: its operands' descriptors, outputs first, and how many elements each dimension has of them. */
+typedef struct map_extent {
+  const int64_t *operands, *bound;
+  int64_t total;
+  int rank, along; /* along: the dimension of strips */
+  bool flat;       /* all operands are dense, and alike: one row */
+} map_extent;
+
+tsr_status map_f32_create(const vm_module *m, const cpu_program *prog, map_plan *p);
+void map_f32_destroy(const tsr_allocator *al, map_plan *p);
+/* False: nothing was done, and strips have to do it. */
+bool map_f32_run(const vm *v, const map_plan *p, const map_extent *e);
+/* Bytes from what is read of an operand to what the next block reads, to be fetched ahead; 0 = nothing. column: its
+ * stride along the strips. */
+int64_t map_ahead(const vm *v, const cpu_desc *d, int64_t column, const int64_t *bound);
 #endif

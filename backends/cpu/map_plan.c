@@ -253,6 +253,7 @@ tsr_status map_plans_create(vm_module *m) {
     TSR_TRY(plan_fill(m, prog, p));
     if (!place_registers(m->al, p)) return st_oom();
     find_writers(p);
+    TSR_TRY(map_f32_create(m, prog, p));
   }
   return NULL;
 }
@@ -260,6 +261,7 @@ tsr_status map_plans_create(vm_module *m) {
 void map_plans_destroy(vm_module *m) {
   for (int i = 0; m->plans && i < m->image->n_programs; i++) {
     map_plan *p = &m->plans[i];
+    map_f32_destroy(m->al, p);
     al_free(m->al, p->steps, sizeof(step) * (size_t)(p->cap_steps + 1), 16);
     al_free(m->al, p->place, sizeof(int32_t) * (size_t)(p->n_regs + 1), 16);
   }
@@ -269,6 +271,8 @@ void map_plans_destroy(vm_module *m) {
 
 size_t map_temp_bytes(const vm_module *m, int program, int n_operands) {
   const map_plan *p = &m->plans[program];
-  return (size_t)(p->n_buffers + N_SPARE) * STRIP_BYTES + (size_t)(p->n_cells + 8) * CELL + 256 +
-         (size_t)n_operands * 64;
+  const size_t strips = (size_t)(p->n_buffers + N_SPARE) * STRIP_BYTES + (size_t)(p->n_cells + 8) * CELL + 256 +
+                        (size_t)n_operands * 64,
+               blocks = p->f32 ? cpuk_map_file_bytes(p->f32->n_varying) : 0;
+  return strips > blocks ? strips : blocks;
 }

@@ -6,13 +6,14 @@
 #include "tests/conformance/open_device.h"
 
 typedef struct shape {
-  int n, c, h, w, out, kernel, stride, pad, groups, last;
+  int n, c, h, w, out, kernel, stride, pad, groups, last, wider; /* wider: elements between those of a window */
 } shape;
 
 /* Several tiles of output channels by several of places; weights whose rows lie 1024 bytes apart, which CPUs pack, and
  * others; few places, many places; pointwise; groups; both layouts. Lines of one place to more than a vector's, 1 to 5
  * apart, windows larger than the image, images larger than a cache, each channel for itself; short lines one behind the
- * other, from one place to a vector's and one more. */
+ * other, from one place to a vector's and one more; windows that have every second or third line of the image alone, or
+ * every second element. */
 static const shape shapes[] = {
     {1, 256, 15, 15, 512, 1, 2, 0, 1, 0}, {1, 256, 7, 9, 272, 3, 1, 1, 1, 0}, {2, 256, 9, 9, 270, 1, 1, 0, 1, 0},
     {1, 3, 70, 66, 20, 7, 2, 3, 1, 0},    {2, 64, 30, 31, 40, 3, 1, 1, 1, 0}, {3, 96, 12, 13, 80, 3, 2, 1, 4, 0},
@@ -25,9 +26,16 @@ static const shape shapes[] = {
     {2, 12, 10, 10, 12, 3, 1, 1, 12, 0},  {1, 2, 40, 1, 3, 3, 1, 1, 1, 0},    {2, 3, 11, 16, 4, 5, 1, 2, 1, 0},
     {1, 3, 19, 17, 13, 3, 1, 1, 1, 0},    {1, 7, 50, 4, 7, 7, 1, 3, 7, 0},    {1, 20, 52, 52, 48, 3, 1, 1, 1, 0},
     {1, 64, 14, 14, 64, 5, 2, 2, 64, 0},  {1, 64, 7, 7, 64, 5, 1, 2, 64, 0},    {3, 9, 15, 11, 9, 3, 3, 2, 9, 0},
+    {1, 256, 14, 14, 70, 1, 2, 0, 1, 0},  {2, 64, 56, 56, 12, 1, 2, 0, 1, 0},   {1, 5, 17, 29, 7, 1, 3, 0, 1, 0},
+    {1, 6, 20, 33, 6, 1, 4, 0, 6, 0},     {1, 6, 20, 33, 6, 1, 5, 0, 6, 0},     {2, 12, 15, 16, 8, 3, 2, 2, 1, 0, 1},
+    {2, 12, 15, 16, 12, 3, 2, 1, 12, 0, 1}, {1, 4, 21, 37, 6, 3, 4, 3, 1, 0, 1}, {1, 4, 30, 7, 6, 3, 2, 0, 2, 0, 2},
+    {1, 9, 16, 24, 9, 3, 3, 3, 9, 0, 2},  {1, 3, 40, 1, 5, 1, 2, 0, 1, 0},      {1, 3, 1, 40, 5, 1, 2, 0, 1, 0},
+    {2, 7, 18, 19, 5, 3, 1, 2, 1, 0, 1},
 };
 
-static int out_of(int x, const shape *s) { return (x + 2 * s->pad - s->kernel) / s->stride + 1; }
+static int out_of(int x, const shape *s) {
+  return (x + 2 * s->pad - (s->kernel - 1) * (s->wider + 1) - 1) / s->stride + 1;
+}
 
 static size_t image_at(const shape *s, int channels, int h, int w, int n, int c, int y, int x) {
   return (size_t)(s->last ? ((n * h + y) * w + x) * channels + c : ((n * channels + c) * h + y) * w + x);
@@ -47,7 +55,7 @@ static int element(const shape *s, const float *x, const float *w, int n, int o,
   int sum = o % 5; /* the bias */
   for (int ky = 0; ky < s->kernel; ky++)
     for (int kx = 0; kx < s->kernel; kx++) {
-      const int iy = y * s->stride + ky - s->pad, ix = at_x * s->stride + kx - s->pad;
+      const int iy = y * s->stride + ky * (s->wider + 1) - s->pad, ix = at_x * s->stride + kx * (s->wider + 1) - s->pad;
       if (iy < 0 || ix < 0 || iy >= s->h || ix >= s->w) continue;
       for (int c = 0; c < in; c++)
         sum += (int)x[image_at(s, s->c, s->h, s->w, n, group * in + c, iy, ix)] * (int)w[weight_at(s, o, c, ky, kx)];
@@ -74,9 +82,11 @@ static tsr_status compiled(tsr_context *ctx, tsr_device *dev, const shape *s, co
   const int in = s->c / s->groups, k = s->kernel;
   const tsr_shape image = s->last ? (tsr_shape){4, {s->n, s->h, s->w, s->c}} : (tsr_shape){4, {s->n, s->c, s->h, s->w}};
   const tsr_shape weights = s->last ? (tsr_shape){4, {k, k, in, s->out}} : (tsr_shape){4, {s->out, in, k, k}};
-  const int64_t strides[2] = {s->stride, s->stride}, pad[2] = {s->pad, s->pad};
+  const int64_t strides[2] = {s->stride, s->stride}, pad[2] = {s->pad, s->pad},
+                dilations[2] = {s->wider + 1, s->wider + 1};
   const tsr_attr attrs[] = {TSR_STRING("layout", s->last ? "nhwc" : "nchw"), TSR_INT("groups", s->groups),
-                            TSR_INTS("strides", strides, 2), TSR_INTS("low", pad, 2), TSR_INTS("high", pad, 2)};
+                            TSR_INTS("strides", strides, 2), TSR_INTS("dilations", dilations, 2),
+                            TSR_INTS("low", pad, 2), TSR_INTS("high", pad, 2)};
   float bias[600];
   tsr_graph *g = NULL;
   tsr_value v[3];
@@ -85,7 +95,7 @@ static tsr_status compiled(tsr_context *ctx, tsr_device *dev, const shape *s, co
   if (!st) st = tsr_graph_input(g, "x", TSR_F32, image, &v[0]);
   if (!st) st = tsr_graph_constant(g, TSR_F32, weights, w, &v[1]);
   if (!st) st = tsr_graph_constant(g, TSR_F32, (tsr_shape){1, {s->out}}, bias, &v[2]);
-  if (!st) st = tsr_graph_op(g, "conv2d", v, 3, attrs, 5, v);
+  if (!st) st = tsr_graph_op(g, "conv2d", v, 3, attrs, 6, v);
   if (!st) st = tsr_graph_op(g, "relu", v, 1, NULL, 0, v);
   if (!st) st = tsr_graph_output(g, v[0]);
   if (!st) st = tsr_program_compile(dev, g, NULL, p);

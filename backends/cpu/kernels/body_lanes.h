@@ -5,6 +5,8 @@
 
 #include "body_elementwise.h"
 
+#include "body_map.h"
+
 #include "body_reduce.h"
 
 #include "body_convolve.h"
@@ -27,6 +29,7 @@ const cpuk_lanes CPUK_FN(lanes) = {
     .stream_fence = CPUK_FN(stream_fence),
     .fill = CPUK_FN(fill),
     .iota = CPUK_FN(iota),
+    .map = CPUK_FN(map),
     .convolve = CPUK_FN(convolve),
     .convolve_width = VF,
 };

@@ -81,6 +81,8 @@ typedef void (*cpuk_select_fn)(void *dst, const uint8_t *cond, const void *a, in
  * a*b+c). */
 typedef void (*cpuk_fma_fn)(void *dst, const void *a, const void *b, const void *c, size_t n);
 
+#include "backends/cpu/kernels/map_args.h"
+
 /* ---- conversion -------------------------------------------------------------------------------------------------- */
 
 /* Every pair of cpuk_dtype, the identity included. Float to narrower float: round to nearest even; NaN stays NaN
@@ -223,6 +225,7 @@ typedef struct cpuk_lanes {
   cpuk_fence_fn stream_fence;
   cpuk_fill_fn fill;
   cpuk_iota_fn iota;
+  cpuk_map_fn map; /* f32 */
   cpuk_convolve_fn convolve; /* f32 */
   int convolve_width;
 } cpuk_lanes;

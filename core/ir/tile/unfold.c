@@ -38,6 +38,15 @@ bool tile_unfold_has_lines(const tile_unfold *u, const int64_t *strides, int *ax
   return *step >= 1 && *step <= UNFOLD_MOST_LINE_STEP;
 }
 
+int64_t tile_unfold_grid(const tile_unfold *u, int d) {
+  const int first = tile_unfold_first(u, UNFOLD_ROW), last = first + u->n[UNFOLD_ROW] - 1,
+            end = last + 1 + u->n[UNFOLD_COLUMN];
+  int64_t grid = 0;
+  for (int i = first; i < end; i++)
+    if (u->extent[i] > 1 || i == last) grid = gcd64(grid, u->step[i][d] < 0 ? -u->step[i][d] : u->step[i][d]);
+  return grid ? grid : 1;
+}
+
 void tile_unfold_reach(const tile_unfold *u, int64_t n, int64_t *reach) {
   const int first = tile_unfold_first(u, UNFOLD_ROW), end = first + u->n[UNFOLD_ROW] + u->n[UNFOLD_COLUMN];
   const int64_t rows = tile_unfold_extent(u, UNFOLD_ROW);
@@ -48,7 +57,7 @@ void tile_unfold_reach(const tile_unfold *u, int64_t n, int64_t *reach) {
     if (i < first + u->n[UNFOLD_ROW] && n == 1) values = 1;
     else if (i == first && u->n[UNFOLD_ROW]) values = min64(values, (n - 1) / (rows / u->extent[i]) + 2);
     for (int d = 0; d < u->rank; d++)
-      reach[d] += (values - 1) * (u->step[i][d] < 0 ? -u->step[i][d] : u->step[i][d]);
+      reach[d] += (values - 1) * ((u->step[i][d] < 0 ? -u->step[i][d] : u->step[i][d]) / tile_unfold_grid(u, d));
   }
 }
 

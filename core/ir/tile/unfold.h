@@ -33,7 +33,9 @@ int64_t tile_unfold_extent(const tile_unfold *u, int index);
 /* Rows are places of an image whose last digit moves along one axis alone, *axis, on which elements lie next to each
  * other: a convolution reads them where they are. *step: how far. */
 bool tile_unfold_has_lines(const tile_unfold *u, const int64_t *strides, int *axis, int64_t *step);
-/* How many coordinates along each axis n rows with all columns reach at most. */
+/* The windows' coordinates along axis d are multiples of this apart, at one batch; it divides a line's step. */
+int64_t tile_unfold_grid(const tile_unfold *u, int d);
+/* How many coordinates of the grid along each axis n rows with all columns reach at most. */
 void tile_unfold_reach(const tile_unfold *u, int64_t n, int64_t *reach);
 /* The attributes of u; false when out of memory. */
 bool tile_unfold_set(ir_op *op, const tile_unfold *u);
