@@ -10,8 +10,8 @@ typedef struct builder {
   tsr_graph *g;
   tsr_status st;
   int64_t tokens, cache;
-  bool blocks;
-  const tsr_mesh *mesh; /* NULL: one device */
+  bool blocks, joined;
+  const tsr_mesh *mesh;                 /* NULL: one device */
   tsr_value in[LLM_IN_CACHES], *caches; /* inputs; then what the caches become */
   llm_graph *out;
   tsr_value *inputs; /* by weight */
@@ -63,33 +63,39 @@ static tsr_value number(builder *b, double x) {
 
 /* ---- weights ----------------------------------------------------------------------------------------------------- */
 
-const void *llm_weight_data(const weights *w, const llm_weight *x, size_t *bytes) {
+const void *llm_weight_data(const weights *w, const llm_weight *x, int i, size_t *bytes) {
+  const weights_tensor *t = x->tensors[i];
   uint64_t n = 0;
-  (void)weights_count(&x->tensor->shape, &n); /* it was checked when the file was read */
-  *bytes = x->blocks ? (size_t)x->tensor->bytes : (size_t)n * tsr_dtype_size(x->dtype);
-  return x->tensor->block && !x->blocks ? NULL : weights_data(w, x->tensor);
+  (void)weights_count(&t->shape, &n); /* it was checked when the file was read */
+  *bytes = x->blocks ? (size_t)t->bytes : (size_t)n * tsr_dtype_size(x->dtype);
+  return t->block && !x->blocks ? NULL : weights_data(w, t);
 }
 
-/* The input of a tensor, made the first time that it is asked for; 0: there is none. */
-static tsr_value weight(builder *b, llm_slot slot) {
-  const weights_tensor *t = llm_tensor(b->p, slot, b->layer);
-  if (!t || b->st) return 0;
+static bool is_blocks(const builder *b, const weights_tensor *t) {
+  return b->blocks && t->block && t->block->unpack && t->shape.rank == 2;
+}
+
+/* The input of tensors that follow one another, made the first time that it is asked for. */
+static tsr_value joined_weight(builder *b, const weights_tensor *const *t, int n) {
+  if (b->st) return 0;
   for (int i = 0; i < b->out->n_weights; i++)
-    if (b->out->weights[i].tensor == t) return b->inputs[i];
+    if (b->out->weights[i].tensors[0] == t[0] && b->out->weights[i].n == n) return b->inputs[i];
   const int i = b->out->n_weights++;
-  const bool blocks = b->blocks && t->block && t->block->unpack && t->shape.rank == 2;
-  tsr_shape shape = t->shape;
-  if (blocks) shape.dims[1] = shape.dims[1] / t->block->elements * t->block->bytes;
-  b->out->weights[i] = (llm_weight){t, blocks ? TSR_U8 : weights_read_type(t), blocks};
-  b->inputs[i] = input(b, t->name, b->out->weights[i].dtype, shape);
+  const bool blocks = is_blocks(b, t[0]);
+  tsr_shape shape = t[0]->shape;
+  if (blocks) shape.dims[1] = shape.dims[1] / t[0]->block->elements * t[0]->block->bytes;
+  llm_weight *w = &b->out->weights[i];
+  *w = (llm_weight){.n = n, .dtype = blocks ? TSR_U8 : weights_read_type(t[0]), .blocks = blocks};
+  for (int k = 0; k < n; k++) w->tensors[k] = t[k];
+  for (int k = 1; k < n; k++) shape.dims[0] += t[k]->shape.dims[0];
+  b->inputs[i] = input(b, t[0]->name, w->dtype, shape);
   return shape.rank == 2 ? cut(b, b->inputs[i], "0", shape.dims[0]) : b->inputs[i];
 }
 
-static bool is_blocks(const builder *b, llm_slot slot) {
+/* 0: there is none. */
+static tsr_value weight(builder *b, llm_slot slot) {
   const weights_tensor *t = llm_tensor(b->p, slot, b->layer);
-  for (int i = 0; i < b->out->n_weights; i++)
-    if (b->out->weights[i].tensor == t) return b->out->weights[i].blocks;
-  return false;
+  return t ? joined_weight(b, &t, 1) : 0;
 }
 
 /* As f32, for what is added or multiplied element by element. */
@@ -100,21 +106,56 @@ static tsr_value vector(builder *b, llm_slot slot) {
   return v && weights_read_type(t) != TSR_F32 ? op(b, "cast", &v, 1, &to, 1) : v;
 }
 
-/* x W^T. */
-static tsr_value product(builder *b, tsr_value x, llm_slot matrix) {
-  const tsr_value operands[2] = {x, weight(b, matrix)};
+/* x W^T of tensors whose rows follow one another. */
+static tsr_value joined_product(builder *b, tsr_value x, const weights_tensor *const *t, int n) {
+  const tsr_value operands[2] = {x, joined_weight(b, t, n)};
   const tsr_attr transposed = TSR_BOOLEAN("transpose_b", true);
-  if (!is_blocks(b, matrix)) return op(b, "matmul", operands, 2, &transposed, 1);
-  const char *format = llm_tensor(b->p, matrix, b->layer)->block->name;
+  if (!is_blocks(b, t[0])) return op(b, "matmul", operands, 2, &transposed, 1);
+  const char *format = t[0]->block->name;
   const bool has_offset = !strcmp(format, "q4_1") || !strcmp(format, "q5_1"); /* as other programs round x for them */
   const tsr_attr a[2] = {TSR_STRING("format", format), TSR_STRING("activations", has_offset ? "q8_1" : "q8_0")};
   return op(b, "block_matmul", operands, 2, a, 2);
 }
 
+static tsr_value product(builder *b, tsr_value x, llm_slot matrix) {
+  const weights_tensor *t = llm_tensor(b->p, matrix, b->layer);
+  return joined_product(b, x, &t, 1);
+}
+
+/* y + bias, where there is one. */
+static tsr_value biased(builder *b, tsr_value y, llm_slot bias) {
+  const tsr_value c = vector(b, bias);
+  return c ? op2(b, "add", y, c) : y;
+}
+
 /* x W^T + bias. */
 static tsr_value linear(builder *b, tsr_value x, llm_slot matrix, llm_slot bias) {
-  const tsr_value y = product(b, x, matrix), c = vector(b, bias);
-  return c ? op2(b, "add", y, c) : y;
+  return biased(b, product(b, x, matrix), bias);
+}
+
+static tsr_value columns(builder *b, tsr_value y, int64_t from, int64_t n) {
+  return slice(b, y, 2, (int64_t[]){0, from}, (int64_t[]){b->tokens, n});
+}
+
+static bool same_format(const weights_tensor *x, const weights_tensor *y) {
+  return x->block == y->block && weights_read_type(x) == weights_read_type(y);
+}
+
+/* x W^T of n matrices: those of one format that follow one another as one product, which rounds and reads x once.
+ * Returns how many of them the first product has. */
+static int products(builder *b, tsr_value x, const llm_slot *slots, int n, tsr_value *out, tsr_value *first) {
+  const weights_tensor *t[LLM_MOST_JOINED];
+  int n_first = 0;
+  for (int i = 0; i < n; i++) t[i] = llm_tensor(b->p, slots[i], b->layer);
+  for (int i = 0, end; i < n; i = end) {
+    for (end = i + 1; end < n && b->joined && same_format(t[i], t[end]);) end++;
+    const tsr_value y = joined_product(b, x, t + i, end - i);
+    int64_t at = 0;
+    for (int k = i; k < end; at += t[k++]->shape.dims[0])
+      out[k] = end - i == 1 ? y : columns(b, y, at, t[k]->shape.dims[0]);
+    if (!i) *first = y, n_first = end;
+  }
+  return n_first;
 }
 
 /* The norm of a slot, whose bias is the next one where norms have biases. */
@@ -156,23 +197,47 @@ static tsr_value update(builder *b, int which, tsr_value rows, int64_t dim) {
   return cut(b, *cache, "1", b->p->kv_heads);
 }
 
-static void projections(builder *b, tsr_value x, tsr_value out[3]) {
+/* Queries, keys and values; *both: one value whose first columns are queries and keys, 0 where there is none. */
+static void projections(builder *b, tsr_value x, tsr_value out[3], tsr_value *both) {
+  static const llm_slot parts[3] = {LLM_Q, LLM_K, LLM_V};
   const llm_params *p = b->p;
   const int64_t n[3] = {p->heads * p->head_dim, p->kv_heads * p->head_dim, p->kv_heads * p->value_dim};
+  *both = 0;
   if (llm_tensor(p, LLM_QKV, b->layer)) {
-    const tsr_value all = linear(b, x, LLM_QKV, LLM_QKV_BIAS);
-    for (int64_t i = 0, at = 0; i < 3; at += n[i++])
-      out[i] = slice(b, all, 2, (int64_t[]){0, at}, (int64_t[]){b->tokens, n[i]});
-  } else
-    for (int i = 0; i < 3; i++) out[i] = linear(b, x, LLM_Q + 2 * i, LLM_Q_BIAS + 2 * i);
+    *both = linear(b, x, LLM_QKV, LLM_QKV_BIAS);
+    for (int64_t i = 0, at = 0; i < 3; at += n[i++]) out[i] = columns(b, *both, at, n[i]);
+    return;
+  }
+  tsr_value first;
+  bool biases = false;
+  const int n_first = products(b, x, parts, 3, out, &first);
+  for (int i = 0; i < 3; i++) {
+    biases |= llm_tensor(p, LLM_Q_BIAS + 2 * i, b->layer) != NULL;
+    out[i] = biased(b, out[i], LLM_Q_BIAS + 2 * i);
+  }
+  if (n_first > 1 && !biases) *both = first;
+}
+
+/* Queries and keys with their rotary positions, [heads, tokens, dim] each: as one where they are one product and have
+ * no norms. */
+static void rotated_heads(builder *b, const tsr_value y[3], tsr_value both, tsr_value *q, tsr_value *k) {
+  const llm_params *p = b->p;
+  const int64_t dim = p->head_dim, all = p->heads + p->kv_heads;
+  if (!both || llm_tensor(p, LLM_Q_NORM, b->layer) || llm_tensor(p, LLM_K_NORM, b->layer)) {
+    *q = rotate(b, split_heads(b, y[0], p->heads, dim, LLM_Q_NORM), p->heads);
+    *k = rotate(b, split_heads(b, y[1], p->kv_heads, dim, LLM_K_NORM), p->kv_heads);
+    return;
+  }
+  const tsr_value x = rotate(b, split_heads(b, columns(b, both, 0, all * dim), all, dim, 0), all);
+  *q = slice(b, x, 3, (int64_t[]){0, 0, 0}, (int64_t[]){p->heads, b->tokens, dim});
+  *k = slice(b, x, 3, (int64_t[]){p->heads, 0, 0}, (int64_t[]){p->kv_heads, b->tokens, dim});
 }
 
 static tsr_value attention(builder *b, tsr_value x) {
   const llm_params *p = b->p;
-  tsr_value y[3];
-  projections(b, x, y);
-  const tsr_value q = rotate(b, split_heads(b, y[0], p->heads, p->head_dim, LLM_Q_NORM), p->heads);
-  const tsr_value k = rotate(b, split_heads(b, y[1], p->kv_heads, p->head_dim, LLM_K_NORM), p->kv_heads);
+  tsr_value y[3], both, q, k;
+  projections(b, x, y, &both);
+  rotated_heads(b, y, both, &q, &k);
   const tsr_value v = split_heads(b, y[2], p->kv_heads, p->value_dim, 0);
   const tsr_value operands[4] = {reshape(b, q, 4, (int64_t[]){1, p->heads, b->tokens, p->head_dim}),
                                  update(b, 0, k, p->head_dim), update(b, 1, v, p->value_dim), b->in[LLM_IN_LENGTH]};
@@ -195,14 +260,14 @@ static tsr_value activation(builder *b, tsr_value x) {
 
 static tsr_value feed_forward(builder *b, tsr_value x) {
   const llm_params *p = b->p;
-  tsr_value up = linear(b, x, LLM_UP, LLM_UP_BIAS);
+  tsr_value up, both[2];
   if (p->gate_in_up) {
-    const int64_t sizes[2] = {b->tokens, p->ffn};
-    const tsr_value gate = slice(b, up, 2, (int64_t[]){0, 0}, sizes);
-    up = op2(b, "mul", activation(b, gate), slice(b, up, 2, (int64_t[]){0, p->ffn}, sizes));
+    up = linear(b, x, LLM_UP, LLM_UP_BIAS);
+    up = op2(b, "mul", activation(b, columns(b, up, 0, p->ffn)), columns(b, up, p->ffn, p->ffn));
   } else if (llm_tensor(p, LLM_GATE, b->layer)) {
-    up = op2(b, "mul", activation(b, product(b, x, LLM_GATE)), up);
-  } else up = activation(b, up);
+    (void)products(b, x, (const llm_slot[]){LLM_GATE, LLM_UP}, 2, both, &up);
+    up = op2(b, "mul", activation(b, both[0]), biased(b, both[1], LLM_UP_BIAS));
+  } else up = activation(b, linear(b, x, LLM_UP, LLM_UP_BIAS));
   return linear(b, up, LLM_DOWN, LLM_DOWN_BIAS);
 }
 
@@ -223,7 +288,7 @@ static tsr_value embedding(builder *b) {
   const tsr_attr to = TSR_STRING("dtype", "f32");
   tsr_value x = op2(b, "embedding", weight(b, LLM_EMBEDDING), b->in[LLM_IN_TOKENS]);
   const weights_tensor *t = llm_tensor(b->p, LLM_EMBEDDING, 0);
-  if (is_blocks(b, LLM_EMBEDDING)) {
+  if (is_blocks(b, t)) {
     const tsr_attr format = TSR_STRING("format", t->block->name);
     x = op(b, "dequantize", &x, 1, &format, 1);
   } else if (weights_read_type(t) != TSR_F32) x = op(b, "cast", &x, 1, &to, 1);
@@ -257,8 +322,8 @@ static void inputs(builder *b) {
   for (int i = 0; i < 2 * p->n_layers; i++) {
     char name[32];
     snprintf(name, sizeof name, "%s.%d", i % 2 ? "values" : "keys", i / 2);
-    b->caches[i] = input(b, name, TSR_F32,
-                         (tsr_shape){4, {1, p->kv_heads, b->cache, i % 2 ? p->value_dim : p->head_dim}});
+    b->caches[i] =
+        input(b, name, TSR_F32, (tsr_shape){4, {1, p->kv_heads, b->cache, i % 2 ? p->value_dim : p->head_dim}});
     cut(b, b->caches[i], "1", p->kv_heads);
   }
 }
@@ -276,7 +341,13 @@ static tsr_status build(builder *b) {
 
 tsr_status llm_graph_build(tsr_context *ctx, const llm_params *p, arena *a, const llm_sizes *n, llm_graph *out) {
   const int most = (1 + p->n_layers) * LLM_N_SLOTS;
-  builder b = {.p = p, .tokens = n->tokens, .cache = n->cache, .blocks = n->blocks, .mesh = n->mesh, .out = out};
+  builder b = {.p = p,
+               .tokens = n->tokens,
+               .cache = n->cache,
+               .blocks = n->blocks,
+               .joined = n->joined,
+               .mesh = n->mesh,
+               .out = out};
   *out = (llm_graph){.weights = arena_array(a, llm_weight, most)};
   b.inputs = arena_array(a, tsr_value, most);
   b.caches = arena_array(a, tsr_value, 2 * p->n_layers);

@@ -18,15 +18,19 @@ typedef enum llm_input {
   LLM_IN_CACHES
 } llm_input;
 
-/* A weight as the graph's input has it: in the block format of the file, as u8 [rows, bytes], or as elements. */
+/* A weight as the graph's input has it: in the block format of the file, as u8 [rows, bytes], or as elements; rows of
+ * several tensors that multiply the same values follow one another. */
+enum { LLM_MOST_JOINED = 3 };
 typedef struct llm_weight {
-  const weights_tensor *tensor;
+  const weights_tensor *tensors[LLM_MOST_JOINED];
+  int n; /* tensors */
   tsr_dtype dtype;
   bool blocks;
 } llm_weight;
 
-/* Its elements in the mapped file if they are there as the input has them, else NULL; bytes: how many those are. */
-const void *llm_weight_data(const weights *w, const llm_weight *x, size_t *bytes);
+/* The elements of its tensor number i in the mapped file if they are there as the input has them, else NULL; bytes: how
+ * many those are. */
+const void *llm_weight_data(const weights *w, const llm_weight *x, int i, size_t *bytes);
 
 typedef struct llm_graph {
   tsr_graph *g;
@@ -37,6 +41,7 @@ typedef struct llm_graph {
 typedef struct llm_sizes {
   int64_t tokens, cache;
   bool blocks; /* products read matrices in the block formats that they have, x rounded to 8 bits; else they are f32 */
+  bool joined; /* matrices of one format that multiply the same values are one input: who loads them copies them */
   /* Rows of matrices, and heads in the caches, are cut by its axis where they are a multiple of its size: no sum is
    * split. NULL: one device. */
   const tsr_mesh *mesh;

@@ -25,7 +25,7 @@ struct llm_model {
   tsr_buffer **weights; /* by weight of the graph; NULL before the first program */
   int n_weights;
   llm_store weight_store, cache_store; /* where the device is the host */
-  tsr_program *programs[N_SIZES]; /* for caches of `cache` */
+  tsr_program *programs[N_SIZES];      /* for caches of `cache` */
   tsr_buffer *in[LLM_IN_CACHES], **caches, *logits_on_device;
   tsr_binding *inputs, *outputs;
   int64_t cache, most, length; /* places; tokens that were asked for, and so far */
@@ -96,39 +96,59 @@ int32_t llm_model_vocab(const llm_model *m) { return (int32_t)m->p.vocab; }
 
 /* ---- weights ----------------------------------------------------------------------------------------------------- */
 
-/* On the host: copied into the store, if there is one, else in the mapped file. */
-static tsr_status load_weight(llm_model *m, const llm_weight *x, tsr_buffer **out) {
-  size_t bytes;
-  const void *mapped = llm_weight_data(m->w, x, &bytes);
-  const bool host = is_host(m);
-  if (mapped && m->weight_store.whole) {
-    TSR_TRY(llm_store_take(m->dev, &m->weight_store, bytes, out));
-    TSR_TRY(tsr_buffer_write(*out, 0, mapped, bytes));
-    file_forget(mapped, bytes);
-    return NULL;
-  }
-  if (mapped && host && !((uintptr_t)mapped % 16)) return tsr_buffer_import(m->dev, mapped, bytes, out);
-  TSR_TRY(tsr_buffer_create(m->dev, bytes, host ? TSR_MEMORY_HOST : TSR_MEMORY_DEVICE, out));
-  if (mapped) return tsr_buffer_write(*out, 0, mapped, bytes);
-  void *to = tsr_buffer_map(*out);
-  if (to) return weights_read(m->w, x->tensor, to, bytes);
-  if (!(to = al_alloc(NULL, bytes, 64))) return st_oom();
-  tsr_status st = weights_read(m->w, x->tensor, to, bytes);
-  if (!st) st = tsr_buffer_write(*out, 0, to, bytes);
-  al_free(NULL, to, bytes, 64);
+static size_t weight_bytes(const llm_model *m, const llm_weight *x, bool *mapped) {
+  size_t all = 0, bytes;
+  *mapped = true;
+  for (int i = 0; i < x->n; i++, all += bytes) *mapped &= llm_weight_data(m->w, x, i, &bytes) != NULL;
+  return all;
+}
+
+/* One of its tensors, read from the file into the buffer from `offset` on. */
+static tsr_status read_tensor(llm_model *m, const weights_tensor *t, tsr_buffer *to, size_t offset, size_t bytes) {
+  char *at = tsr_buffer_map(to);
+  if (at) return weights_read(m->w, t, at + offset, bytes);
+  if (!(at = al_alloc(NULL, bytes, 64))) return st_oom();
+  tsr_status st = weights_read(m->w, t, at, bytes);
+  if (!st) st = tsr_buffer_write(to, offset, at, bytes);
+  al_free(NULL, at, bytes, 64);
   return st;
 }
 
-/* For copies of what is mapped, unless that is much of the machine's memory. */
-static tsr_status make_weight_store(llm_model *m, const llm_graph *g) {
-  enum { SHARE = 4 };
-  size_t all = 0;
-  for (int i = 0; i < g->n_weights; i++) {
-    size_t bytes;
-    if (llm_weight_data(m->w, &g->weights[i], &bytes)) all += llm_store_room(bytes);
+/* On the host: copied into the store, if there is one, else in the mapped file. */
+static tsr_status load_weight(llm_model *m, const llm_weight *x, tsr_buffer **out) {
+  bool mapped;
+  size_t all = weight_bytes(m, x, &mapped), bytes;
+  const bool host = is_host(m), stored = mapped && m->weight_store.whole;
+  const void *first = llm_weight_data(m->w, x, 0, &bytes);
+  if (mapped && !stored && host && x->n == 1 && !((uintptr_t)first % 16))
+    return tsr_buffer_import(m->dev, first, bytes, out);
+  if (stored) TSR_TRY(llm_store_take(m->dev, &m->weight_store, all, out));
+  else TSR_TRY(tsr_buffer_create(m->dev, all, host ? TSR_MEMORY_HOST : TSR_MEMORY_DEVICE, out));
+  all = 0;
+  for (int i = 0; i < x->n; i++, all += bytes) {
+    const void *data = llm_weight_data(m->w, x, i, &bytes);
+    TSR_TRY(data ? tsr_buffer_write(*out, all, data, bytes) : read_tensor(m, x->tensors[i], *out, all, bytes));
+    if (stored) file_forget(data, bytes);
   }
-  if (!is_host(m) || all > (uint64_t)tsr_device_get_info(m->dev)->memory_bytes / SHARE) return NULL;
-  return llm_store_create(m->dev, all, &m->weight_store);
+  return NULL;
+}
+
+/* Whether the device has copies of what is mapped: the host, unless that is much of its memory. */
+static bool copies_weights(const llm_model *m) {
+  enum { SHARE = 4 };
+  uint64_t all = 0;
+  for (size_t i = 0; i < m->w->n_tensors; i++) all += llm_store_room((size_t)m->w->tensors[i].bytes);
+  return !is_host(m) || all <= (uint64_t)tsr_device_get_info(m->dev)->memory_bytes / SHARE;
+}
+
+static tsr_status make_weight_store(llm_model *m, const llm_graph *g) {
+  size_t all = 0;
+  bool mapped;
+  for (int i = 0; i < g->n_weights; i++) {
+    const size_t bytes = weight_bytes(m, &g->weights[i], &mapped);
+    if (mapped) all += llm_store_room(bytes);
+  }
+  return is_host(m) && copies_weights(m) ? llm_store_create(m->dev, all, &m->weight_store) : NULL;
 }
 
 static tsr_status load_weights(llm_model *m, const llm_graph *g) {
@@ -199,7 +219,7 @@ tsr_status llm_model_begin(llm_model *m, int64_t most) {
 }
 
 static tsr_status compile(llm_model *m, int size) {
-  const llm_sizes n = {.tokens = sizes[size], .cache = m->cache, .blocks = is_host(m)};
+  const llm_sizes n = {.tokens = sizes[size], .cache = m->cache, .blocks = is_host(m), .joined = copies_weights(m)};
   llm_graph g;
   if (m->ranks) return llm_ranks_compile(m->ranks, size, sizes[size]);
   if (m->programs[size]) return NULL;

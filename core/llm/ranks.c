@@ -69,11 +69,11 @@ tsr_status llm_ranks_begin(llm_ranks *r, int64_t cache) {
 
 static tsr_status load(llm_ranks *r, const llm_weight *x, tsr_dist_tensor *to) {
   size_t bytes;
-  const void *mapped = llm_weight_data(r->w, x, &bytes);
+  const void *mapped = llm_weight_data(r->w, x, 0, &bytes);
   if (mapped) return tsr_dist_tensor_scatter(to, mapped);
   void *whole = al_alloc(NULL, bytes, 64);
   if (!whole) return st_oom();
-  tsr_status st = weights_read(r->w, x->tensor, whole, bytes);
+  tsr_status st = weights_read(r->w, x->tensors[0], whole, bytes);
   if (!st) st = tsr_dist_tensor_scatter(to, whole);
   al_free(NULL, whole, bytes, 64);
   return st;

@@ -17,6 +17,9 @@
 #define OPA(r, name, args, attrs) "%" r " = \"tessera.graph." name "\"(" args ") {" attrs "}\n"
 #define NUM(r, v) "%" r " = \"tessera.graph.constant\"() {value = dense<" v "> : tensor<f32>}\n"
 
+/* Of the generator s. */
+#define DRAW(k) (((s = s * 1664525u + 1013904223u) >> 12) % (k))
+
 typedef struct rule_case {
   const char *rule, *args, *body, *type, *left; /* left: the ops that remain, in order */
 } rule_case;
@@ -26,6 +29,12 @@ typedef struct rule_case {
 /* The least and the largest denormal number, of either sign, the least normal ones, zeros, others. */
 #define WEIGHTS \
   "%w = \"tessera.graph.constant\"() {value = dense<\"0x01000000FFFF7F800000803F0000004000008000000080BF00000000000000800000C03F010080000000803E00008040\"> : tensor<6x2xf32>}\n"
+
+/* 6x2, 6x3 and 3 numbers that differ. */
+#define MATRICES \
+  "%u = \"tessera.graph.constant\"() {value = dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0], [9.0, 0.5], [1.5, 2.5]]> : tensor<6x2xf32>}\n" \
+  "%v = \"tessera.graph.constant\"() {value = dense<[[1.0, 2.0, 0.5], [3.0, 4.0, 1.5], [5.0, 6.0, 2.5], [7.0, 8.0, 3.5], [9.0, 0.5, 4.5], [1.5, 2.5, 5.5]]> : tensor<6x3xf32>}\n" \
+  "%b = \"tessera.graph.constant\"() {value = dense<[0.25, -0.5, 0.75]> : tensor<3xf32>}\n"
 
 static const rule_case cases[] = {
     {"add_zero", X, NUM("c", "0.0") OP("0", "add", "%c, %x"), T, ""},
@@ -44,6 +53,12 @@ static const rule_case cases[] = {
     {"transpose_chain", "%x: tensor<2x3x4xf32>", OPA("1", "transpose", "%x", "perm = [1, 2, 0]") OPA("0", "transpose", "%1", "perm = [0, 2, 1]"), "tensor<3x2x4xf32>", "transpose"},
     {"reshape_chain", X, OPA("1", "reshape", "%x", "shape = [24]") OPA("0", "reshape", "%1", "shape = [8, 3]"), "tensor<8x3xf32>", "reshape"},
     {"reshape_chain", X, OPA("0", "reshape", "%x", "shape = [4, -1]"), T, ""},
+    {"transpose_to_reshape", "%x: tensor<1x4x6xf32>", OPA("0", "transpose", "%x", "perm = [1, 0, 2]"), "tensor<4x1x6xf32>", "reshape"},
+    {"transpose_to_reshape", "%x: tensor<1x4x1x6xf32>", OPA("0", "transpose", "%x", "perm = [1, 3, 2, 0]"), "tensor<4x6x1x1xf32>", "reshape"},
+    {"reshape_of_slice", "%x: tensor<3x20xf32>", OPA("1", "slice", "%x", "starts = [0, 8], sizes = [3, 8]") OPA("0", "reshape", "%1", "shape = [3, 2, 4]"), "tensor<3x2x4xf32>", "reshape slice"},
+    {"reshape_of_slice", "%x: tensor<6x5x4xf32>", OPA("1", "slice", "%x", "starts = [2, 0, 0], sizes = [3, 5, 4]") OPA("0", "reshape", "%1", "shape = [1, 6, 10]"), "tensor<1x6x10xf32>", "reshape slice"},
+    {"reshape_of_slice", "%x: tensor<5x7xf32>", OPA("1", "slice", "%x", "starts = [4, 0], sizes = [1, 7]") OPA("0", "reshape", "%1", "shape = [7]"), "tensor<7xf32>", "reshape slice"},
+    {"horizontal", X, MATRICES OP("1", "matmul", "%x, %u") OP("2", "matmul", "%x, %v") OP("3", "add", "%2, %b") OP("4", "softmax", "%1") OP("5", "softmax", "%3") OPA("0", "concat", "%4, %5", "axis = 1"), "tensor<4x5xf32>", "constant matmul constant add slice slice softmax softmax concat"},
     {"broadcast_chain", "%x: tensor<6xf32>", OPA("1", "broadcast", "%x", "shape = [4, 6]") OPA("0", "broadcast", "%1", "shape = [3, 4, 6]"), "tensor<3x4x6xf32>", "broadcast"},
     {"slice_chain", "%x: tensor<40xf32>", OPA("1", "slice", "%x", "starts = [3], sizes = [10], strides = [3]") OPA("0", "slice", "%1", "starts = [1], sizes = [4], strides = [2]"), "tensor<4xf32>", "slice"},
     {"slice_chain", X, OPA("0", "slice", "%x", "starts = [0, 0], sizes = [4, 6]"), T, ""},
@@ -142,6 +157,11 @@ static const struct { const char *rule, *args, *body, *type, *why; } refused[] =
     {"mul_zero", X, NUM("c", "0.0") OP("0", "mul", "%x, %c"), T, "NaN and infinity"},
     {"div_to_mul", X, NUM("c", "3.0") OP("0", "div", "%x, %c"), T, "not exact"},
     {"cast_chain", X, OPA("1", "cast", "%x", "dtype = \"bf16\"") OPA("0", "cast", "%1", "dtype = \"f32\""), T, "the inner cast rounds"},
+    {"reshape_of_slice", "%x: tensor<3x20xf32>", OPA("1", "slice", "%x", "starts = [0, 8], sizes = [3, 8]") OPA("0", "reshape", "%1", "shape = [24]"), "tensor<24xf32>", "cuts what the reshape joins"},
+    {"reshape_of_slice", "%x: tensor<3x20xf32>", OPA("1", "slice", "%x", "starts = [0, 6], sizes = [3, 8]") OPA("0", "reshape", "%1", "shape = [3, 2, 4]"), "tensor<3x2x4xf32>", "cuts what the reshape joins"},
+    {"horizontal", X ", %u: tensor<6x2xf32>, %v: tensor<6x3xf32>", OP("1", "matmul", "%x, %u") OP("2", "matmul", "%x, %v") OPA("0", "concat", "%1, %2", "axis = 1"), "tensor<4x5xf32>", "copied in each run"},
+    {"horizontal", X, MATRICES OP("1", "matmul", "%x, %u") OP("2", "matmul", "%x, %v") OP("3", "exp", "%1") OPA("0", "concat", "%3, %2", "axis = 1"), "tensor<4x5xf32>", "kernels of their own"},
+    {"horizontal", X, MATRICES OP("1", "matmul", "%x, %u") OP("2", "matmul", "%x, %v") OPA("3", "reshape", "%1", "shape = [8]") OP("4", "softmax", "%3") OP("5", "reduce_sum", "%4") OP("0", "sub", "%2, %5"), "tensor<4x3xf32>", "have to be copied"},
     {"norm_affine", X ", %g: tensor<4x1xf32>", OP("1", "rmsnorm", "%x") OP("0", "mul", "%g, %1"), T, "one number per column"},
 };
 
@@ -158,6 +178,73 @@ static void refusals_tell_why(void **state) {
     trace_clear(&t);
     ir_module_destroy(&m);
   }
+}
+
+static int64_t put_dims(char *to, const int64_t *dims, int n, const char *between) {
+  int64_t all = 1;
+  *to = 0;
+  for (int i = 0; i < n; all *= dims[i++]) sprintf(to + strlen(to), "%s%lld", i ? between : "", (long long)dims[i]);
+  return all;
+}
+
+/* Slices of any place and stride, reshaped to any shape: with extents of 0 and 1 among them. */
+static void reshapes_of_slices_and_moves_of_ones_keep_the_values(void **state) {
+  uint32_t s = 1;
+  int fired[2] = {0};
+  for (int n = 0; n < 600; n++) {
+    int64_t from[4], starts[4], sizes[4], strides[4], to[8];
+    const int rank = 1 + (int)(DRAW(4));
+    int parts = 0;
+    for (int i = 0; i < rank; i++) {
+      from[i] = 1 + DRAW(6);
+      strides[i] = DRAW(4) ? 1 : 2;
+      sizes[i] = DRAW(3) ? from[i] : (int64_t)(DRAW((unsigned)from[i] + 1));
+      if (strides[i] == 2) sizes[i] /= 2;
+      starts[i] = strides[i] == 2 ? 0 : (int64_t)(DRAW(2)) * (from[i] - sizes[i]);
+      /* the reshape: each extent, split where it is even, or joined with the one before, and ones */
+      if (parts && DRAW(4) == 0) to[parts - 1] *= sizes[i];
+      else if (sizes[i] % 2 == 0 && DRAW(2)) to[parts++] = sizes[i] / 2, to[parts++] = 2;
+      else to[parts++] = sizes[i];
+      if (parts < 6 && DRAW(4) == 0) to[parts++] = 1;
+    }
+    if (parts > TSR_MAX_RANK) continue;
+    char body[1200], args[96], a[64], b[64], c[64], d[64], type[80], perm[64] = "0";
+    put_dims(a, from, rank, "x");
+    sprintf(args, "%%x: tensor<%sxf32>", a);
+    put_dims(a, starts, rank, ", ");
+    put_dims(b, sizes, rank, ", ");
+    put_dims(c, strides, rank, ", ");
+    put_dims(d, to, parts, ", ");
+    int order[8] = {0};
+    for (int i = 1; i < parts; i++) { /* ones change places with their neighbours */
+      order[i] = i;
+      if ((to[order[i]] == 1 || to[order[i - 1]] == 1) && DRAW(2)) order[i] = order[i - 1], order[i - 1] = i;
+    }
+    *perm = 0;
+    int64_t moved[8];
+    for (int i = 0; i < parts; i++) {
+      sprintf(perm + strlen(perm), "%s%d", i ? ", " : "", order[i]);
+      moved[i] = to[order[i]];
+    }
+    put_dims(type + sprintf(type, "tensor<"), moved, parts, "x");
+    strcat(type, "xf32>");
+    sprintf(body, "%" OPA("1", "slice", "%%x", "starts = [%s], sizes = [%s], strides = [%s]")
+                      "%" OPA("2", "reshape", "%%1", "shape = [%s]") "%" OPA("0", "transpose", "%%2", "perm = [%s]"),
+            a, b, c, d, perm);
+    ir_module *before = gt_parse(gt_func(args, body, "%0", type)), *after = NULL;
+    pass_trace t;
+    trace_init(&t, NULL);
+    assert_null(ir_module_clone(before, &after));
+    assert_null(graph_simplify_module(after, &(pass_options){.trace = &t}));
+    fired[0] += trace_count(&t, "reshape_of_slice", true);
+    fired[1] += trace_count(&t, "transpose_to_reshape", true);
+    if (!gt_same(graph_find_func(before, NULL), graph_find_func(after, NULL), 5, -2, 2))
+      fail_msg("values of\n%s", body);
+    trace_clear(&t);
+    ir_module_destroy(&before);
+    ir_module_destroy(&after);
+  }
+  assert_true(fired[0] > 50 && fired[1] > 50);
 }
 
 static void exact_mode_keeps_rounding(void **state) {
@@ -240,7 +327,6 @@ static void random_programs_keep_their_values(void **state) {
     char body[8192], *at = body;
     uint32_t s = seed;
     int n = 2;
-#define DRAW(k) ((s = s * 1664525u + 1013904223u) >> 12) % (k)
     for (int i = 0; i < 12; i++) {
       unsigned kind = DRAW(4), a = DRAW((unsigned)n), b = DRAW((unsigned)n), u = DRAW(7), w = DRAW(6), c = DRAW(5);
       if (kind == 0) at += sprintf(at, "%%v%d = \"tessera.graph.%s\"(%%v%u)\n", n, un[u], a);
@@ -276,7 +362,8 @@ int main(void) {
       cmocka_unit_test(each_rule_fires_and_keeps_the_values), cmocka_unit_test(each_rule_can_be_switched_off),
       cmocka_unit_test(every_rule_of_the_table_is_tested),    cmocka_unit_test(refusals_tell_why),
       cmocka_unit_test(denormals_are_zeros_of_their_sign_others_stay),
-      cmocka_unit_test(exact_mode_keeps_rounding),
+      cmocka_unit_test(reshapes_of_slices_and_moves_of_ones_keep_the_values),
+                                     cmocka_unit_test(exact_mode_keeps_rounding),
       cmocka_unit_test(large_constants_are_shared_with_their_parts_and_copies),
       cmocka_unit_test(random_programs_keep_their_values),
   };

@@ -25,6 +25,8 @@ typedef ir_value *(*rewrite_fn)(rewrite *r);
   X(cast_chain, 0, "cast to its own type -> x; cast of a lossless cast -> one cast")                     \
   X(transpose_chain, 0, "transpose of transpose -> one; identity -> x")                                  \
   X(reshape_chain, 0, "reshape of reshape -> one; identity -> x")                                        \
+  X(transpose_to_reshape, 0, "a transpose that moves dimensions of extent 1 alone -> reshape")            \
+  X(reshape_of_slice, 0, "reshape of slice -> slice of reshape: the memory as it lies, and a window of it") \
   X(broadcast_chain, 0, "broadcast of broadcast -> one; identity -> x")                                  \
   X(slice_chain, 0, "slice of slice -> one; whole -> x")                                                 \
   X(drop_broadcast, 0, "operands that an elementwise op would broadcast by itself")                      \

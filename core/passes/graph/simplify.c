@@ -6,6 +6,7 @@
 
 #include "core/base/hash.h"
 #include "core/ir/attrs.h"
+#include "core/passes/graph/horizontal.h"
 #include "core/passes/graph/rules.h"
 #include "core/passes/graph/user_rule.h"
 #include "core/passes/graph/views.h"
@@ -20,12 +21,15 @@ static const struct { const char *name; bool rounds; rewrite_fn fn; const char *
 enum { N_RULES = sizeof rules / sizeof *rules };
 
 size_t graph_simplify_rules(graph_rule_info *out, size_t cap) {
-  static const graph_rule_info own[] = {{"common_subexpression", "equal ops on equal operands -> one", false},
-                                        {"dead_code", "ops whose results nothing needs", false}};
+  static const graph_rule_info own[] = {
+      {"common_subexpression", "equal ops on equal operands -> one", false},
+      {"horizontal", "products of one value with constant matrices -> one, and windows of its result", false},
+      {"dead_code", "ops whose results nothing needs", false}};
+  enum { N_OWN = sizeof own / sizeof *own };
   size_t n = 0;
   for (int i = 0; i < N_RULES; i++, n++)
     if (n < cap) out[n] = (graph_rule_info){rules[i].name, rules[i].help, rules[i].rounds};
-  for (int i = 0; i < 2; i++, n++)
+  for (int i = 0; i < N_OWN; i++, n++)
     if (n < cap) out[n] = own[i];
   return n;
 }
@@ -200,8 +204,10 @@ tsr_status graph_simplify(ir_op *func, const pass_options *opts) {
     s.first = false;
     if (pass_enabled(o, "rewrites", "common_subexpression")) TSR_TRY(common_subexpressions(func, o, &changed));
     dead_code(func, o);
+    if (!changed) TSR_TRY(graph_join_products(func, o, false, &changed));
   }
   tell_bound(func, &s, changed);
+  if (o->trace) TSR_TRY(graph_join_products(func, o, true, &changed));
   return tell_refusals(func, &s);
 }
 
