@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/knob.h"
 #include "core/passes/graph/complex.h"
+#include "core/passes/graph/convolutions.h"
 #include "core/passes/graph/expand_ops.h"
 #include "core/passes/graph/layouts.h"
 #include "core/passes/graph/outline.h"
@@ -33,6 +34,10 @@ static tsr_status outline(const pipeline *p, ir_module *m, ir_module **out) {
 
 static tsr_status rules(const pipeline *p, ir_module *m, ir_module **out) {
   return graph_apply_rules_module(m, &p->options);
+}
+
+static tsr_status convolutions(const pipeline *p, ir_module *m, ir_module **out) {
+  return graph_choose_convolutions(m, p->caps, p->precision, &p->options);
 }
 
 static tsr_status expand_ops(const pipeline *p, ir_module *m, ir_module **out) {
@@ -124,6 +129,7 @@ static const pass_row rows[] = {
     {"layouts", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, layouts, true, "inputs and results that aren't row-major become so, with transposes"},
     {"outline", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, outline, true, "regions of if and while that are not written out become functions"},
     {"rules", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, rules, true, "the application's rewrite rules, on the graph as it is given"},
+    {"convolutions", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, convolutions, true, "convolutions with large windows become products of spectra where that costs less"},
     {"expand_ops", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, expand_ops, true, "composite ops become the ops that they stand for"},
     {"complex", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, split_complex, true, "complex numbers become pairs of real ones"},
     {"packed", TSR_LEVEL_GRAPH, TSR_LEVEL_GRAPH, to_bytes, true, "integers of four bits, two in a byte, become bytes"},

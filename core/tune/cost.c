@@ -2,7 +2,7 @@
  * pieces here; cost_compute puts the parts together. */
 #include "core/tune/cost.h"
 
-#include "core/passes/schedule/roofline.h"
+#include "core/device/roofline.h"
 #include "core/tune/family.h"
 
 #include <time.h>

@@ -1,7 +1,7 @@
 /* core/tune/cost_parts.c - see cost_parts.h. */
 #include "core/tune/cost_parts.h"
 
-#include "core/passes/schedule/roofline.h"
+#include "core/device/roofline.h"
 
 const char *cost_term_name(cost_term t) {
   static const char *const names[] = {"math", "shared", "l2", "memory", "exp", "barrier", "fill", "launch"};

@@ -1,7 +1,7 @@
 /* core/tune/timeline.c - see timeline.h. */
 #include "core/tune/timeline.h"
 
-#include "core/passes/schedule/roofline.h"
+#include "core/device/roofline.h"
 #include "core/tune/families.h"
 
 #include <math.h>

@@ -18,7 +18,7 @@
 #include "core/passes/schedule/gemm_cost.h"
 #include "core/passes/schedule/kernel.h"
 #include "core/passes/schedule/legalize.h"
-#include "core/passes/schedule/roofline.h"
+#include "core/device/roofline.h"
 #include "core/tune/cost.h"
 #include "core/tune/family.h"
 #include "core/tune/kernel.h"

@@ -99,7 +99,7 @@ static ir_value *argument(void *user, ir_value *v) {
   return NULL;
 }
 
-tsr_status graph_expansion(const ir_op *op, ir_module **out, ir_op **func) {
+tsr_status graph_alone(const ir_op *op, ir_module **out, ir_op **func, ir_op **copied) {
   tsr_status st = NULL;
   TSR_TRY(ir_module_create(&op->module->arena.al, out));
   ir_module *m = *out;
@@ -113,8 +113,16 @@ tsr_status graph_expansion(const ir_op *op, ir_module **out, ir_op **func) {
   binding x = {op, body};
   ir_op *copy = ir_op_copy(&b, op, argument, &x);
   if (!copy || !ir_op_new(&b, graph_def(G_RETURN), copy->n_results, copy->results, 0, NULL, 0)) TSR_GOTO(st_oom());
-  TSR_GOTO(graph_expand(*func, NULL));
+  *copied = copy;
 done:
+  if (st) ir_module_destroy(out);
+  return st;
+}
+
+tsr_status graph_expansion(const ir_op *op, ir_module **out, ir_op **func) {
+  ir_op *copy;
+  TSR_TRY(graph_alone(op, out, func, &copy));
+  tsr_status st = graph_expand(*func, NULL);
   if (st) ir_module_destroy(out);
   return st;
 }

@@ -21,6 +21,8 @@ bool graph_has_composite(const ir_op *func);
 /* A module of its own with a copy of func, expanded: *copy. Each value of func that the copy has gets its counterpart
  * in `data`. */
 tsr_status graph_expanded_copy(ir_op *func, ir_module **out, ir_op **copy);
-/* A module of its own with a function of op's operands (one that comes twice: the first) that returns its results. */
+/* A module of its own with a function of op's operands (one that comes twice: the first) that returns the results of
+ * *copy, which is op; and where it is expanded. */
+tsr_status graph_alone(const ir_op *op, ir_module **out, ir_op **func, ir_op **copy);
 tsr_status graph_expansion(const ir_op *op, ir_module **out, ir_op **func);
 #endif

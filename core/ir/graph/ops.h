@@ -207,6 +207,9 @@ typedef double (*graph_work_fn)(const ir_op *op);
  * host where a fall-back is allowed, or leaves it to the host. */
 typedef enum graph_host { HOST_NEVER, HOST_IF_ALLOWED, HOST_ALWAYS } graph_host;
 typedef graph_host (*graph_host_fn)(const ir_op *op);
+/* Of a convolution whose dimensions are all known. With `why`: sets it to why spectra can't give its result, NULL where
+ * they can, and builds nothing. Else, before op: what gives its result as products of spectra. NULL: out of memory. */
+typedef ir_value *(*graph_spectra_fn)(ir_builder *b, const ir_op *op, const char **why);
 /* Of a copy: the element of the result at which operand number `operand` begins. Asked for all in order: `at` has what
  * the one before was given, zeros at first. */
 typedef void (*graph_start_fn)(const ir_op *op, int operand, int64_t *at);
@@ -281,6 +284,7 @@ typedef struct graph_row {
   /* Of a transform of pairs. Before op: what gives its result by transforms of at most `most` points each; 0: without
    * any. NULL: out of memory. */
   ir_value *(*by_passes)(ir_builder *b, const ir_op *op, int64_t most);
+  graph_spectra_fn by_spectra; /* of convolutions */
 } graph_row;
 
 static inline bool graph_is(const ir_op *op, graph_code c) {

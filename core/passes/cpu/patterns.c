@@ -32,6 +32,15 @@ static bool known_range(const cpu_contraction *c) {
   return c->step >= 1 && c->to > c->from && !__builtin_sub_overflow(c->to, c->from, &depth);
 }
 
+/* Are the elements read where the image has them (contraction.c), so that no tile is collected? */
+static bool is_read_in_place(const tile_contract *c, contract_role side, tile_unfold *u, int64_t k) {
+  u->size[1] = k;
+  return side == CONTRACT_B && tile_contract_k_offset(c, side, 0) == UNFOLD_COLUMN && c->sum == TSR_F32 &&
+         c->staged[CONTRACT_A] == TSR_F32 && !tile_is_unfold(c->v[CONTRACT_A][0]) &&
+         !tile_contract_swapped(c, CONTRACT_A, 0) && ir_policy(c->attrs) != TSR_POLICY_KAHAN_SUM &&
+         emit_cpu_convolve_reach(u, c->v[side][0]->def->operands[0]->type) >= 0;
+}
+
 /* A tile of all of k is collected before the product, if it isn't too large to stay in a cache. */
 static bool take_unfold(const tile_contract *c, contract_role side, const cpu_contraction *range, ir_op **window,
                         int *k_dim) {
@@ -44,7 +53,7 @@ static bool take_unfold(const tile_contract *c, contract_role side, const cpu_co
   *k_dim = tile_contract_k_offset(c, side, 0);
   const int64_t across = side == CONTRACT_A ? c->m : c->n_, k = range->to - range->from;
   return !bad && !c->counter && range->from == 0 && k == tile_unfold_extent(&u, *k_dim) &&
-         across * k * (int64_t)tsr_dtype_size(c->staged[side]) <= MOST_BYTES;
+         (across * k * (int64_t)tsr_dtype_size(c->staged[side]) <= MOST_BYTES || is_read_in_place(c, side, &u, k));
 }
 
 /* One window whose elements are multiplied as they are, all of them. */

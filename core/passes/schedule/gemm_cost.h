@@ -1,7 +1,7 @@
 /* core/passes/schedule/gemm_cost.h - what a product on tiles comes to, counted once for all who estimate: blocks, steps
  * of k, the sums of its parts. The choice of defaults (schedule/gemm_heuristics.c) and the tuner's model
  * (tune/family_matmul_cost.c) put rates to these counts, the first to two terms in whole rounds, the second to every
- * term that a measured device has; schedule/roofline.h adds them up. Numbers are doubles: extents come from users and
+ * term that a measured device has; device/roofline.h adds them up. Numbers are doubles: extents come from users and
  * files. */
 #ifndef CORE_PASSES_SCHEDULE_GEMM_COST_H
 #define CORE_PASSES_SCHEDULE_GEMM_COST_H

@@ -11,7 +11,7 @@
 #include "core/ir/graph/ops.h"
 #include "core/passes/schedule/gemm_cost.h"
 #include "core/passes/schedule/kernel.h"
-#include "core/passes/schedule/roofline.h"
+#include "core/device/roofline.h"
 
 /* The product as this file sees it. */
 typedef struct task {

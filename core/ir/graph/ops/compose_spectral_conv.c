@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/ir/graph/ops/compose.h"
+#include "core/ir/graph/ops/spectra.h"
 #include "core/ir/graph/ops/window.h"
 
 /* ---- shape ------------------------------------------------------------------------------------------------------- */
@@ -42,8 +43,7 @@ static tsr_status infer_spectral_conv(ir_op *op, const ir_type **results) {
 
 /* ---- transforms -------------------------------------------------------------------------------------------------- */
 
-/* rfft, or irfft to the extents of `like`, along the spatial axes. */
-static ir_value *transform(ir_builder *b, graph_code c, ir_value *x, const ir_type *like) {
+ir_value *spectra_transform(ir_builder *b, graph_code c, ir_value *x, const ir_type *like) {
   if (!x || b->failed) return NULL;
   const int last = like->rank - 1;
   int64_t axes[WINDOW_AXES];
@@ -103,8 +103,7 @@ static ir_value *by_mode(ir_builder *b, ir_value *x, int n, int64_t modes) {
   return x ? graph_reshape(b, x, 4, dims) : NULL;
 }
 
-/* [modes, in, out, 2] as the matrices [modes, 2 in, 2 out] of multiplying by these numbers. */
-static ir_value *matrices(ir_builder *b, ir_value *w) {
+ir_value *spectra_matrices(ir_builder *b, ir_value *w) {
   if (!w || b->failed) return NULL;
   const int64_t *d = w->type->dims, modes = d[0], in = d[1], out = d[2];
   ir_value *re = part(b, w, 3, 0, 1), *im = part(b, w, 3, 1, 1);
@@ -126,7 +125,7 @@ static ir_value *multiplied(ir_builder *b, ir_value *x, ir_value *w, int n) {
   dims[n] = batch, dims[n + 1] = out, dims[n + 2] = 2, perm[n + 2] = n + 2;
   x = by_mode(b, x, n, modes);
   x = x ? graph_reshape(b, x, 3, (int64_t[]){modes, batch, 2 * in}) : NULL;
-  x = compose_product(b, x, matrices(b, by_mode(b, w, n, modes)));
+  x = compose_product(b, x, spectra_matrices(b, by_mode(b, w, n, modes)));
   x = x ? graph_reshape(b, x, n + 3, dims) : NULL;
   return x ? graph_transpose(b, x, perm) : NULL;
 }
@@ -138,11 +137,11 @@ EXPAND(expand_spectral_conv) {
     out[0] = graph_fill(b, OUT->type, 0);
     DONE;
   }
-  ir_value *x = graph_as_real(b, transform(b, G_RFFT, graph_cast(b, IN(0), t), TYPE(0)));
+  ir_value *x = graph_as_real(b, spectra_transform(b, G_RFFT, graph_cast(b, IN(0), t), TYPE(0)));
   for (int i = 0; i < n; i++) x = lowest(b, x, i + 2, TYPE(1)->dims[i + 2], i == n - 1);
   x = multiplied(b, x, graph_as_real(b, graph_cast(b, IN(1), dtype_complex(t))), n);
   for (int i = 0; i < n; i++) x = surrounded(b, x, i + 2, bins_of(op, i, n), i == n - 1);
-  out[0] = graph_cast(b, transform(b, G_IRFFT, graph_as_complex(b, x), OUT->type), stored);
+  out[0] = graph_cast(b, spectra_transform(b, G_IRFFT, graph_as_complex(b, x), OUT->type), stored);
   DONE;
 }
 

@@ -4,19 +4,12 @@
 #include <string.h>
 
 #include "core/base/int_math.h"
-#include "core/ir/graph/ops/patches.h"
+#include "core/ir/graph/ops/conv.h"
 
 enum {
   MOST_TAPS = 64, /* of a kernel whose elements are summed one by one */
   MOST_ROWS = 8   /* of a window that are put beside each other */
 };
-
-/* A convolution of an image with p.groups * p.channels channels to one with `out`. */
-typedef struct conv {
-  patches p; /* its window has the weights' extents */
-  int64_t n, out;
-  bool whole; /* of integers */
-} conv;
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
@@ -109,6 +102,16 @@ static tsr_status read_conv(const ir_op *op, conv *c) {
   return NULL;
 }
 
+static tsr_status check_algorithm(const ir_op *op, conv *c) {
+  static const char remedy[] = "auto, direct or fft";
+  const char *name = ir_get_str(op, "algorithm", "auto");
+  c->whole = !dtype_is_float(dtype_part(TYPE(0)->dtype));
+  if (!strcmp(name, "auto") || !strcmp(name, "direct")) return NULL;
+  if (strcmp(name, "fft")) return ir_error(op, remedy, "unknown algorithm \"%s\"", name);
+  const char *why = conv_spectra_refusal(c);
+  return why ? ir_error(op, "algorithm = \"auto\"", "%s", why) : NULL;
+}
+
 static tsr_status infer_conv(ir_op *op, const ir_type **results) {
   conv c;
   int64_t dims[TSR_MAX_RANK];
@@ -116,6 +119,7 @@ static tsr_status infer_conv(ir_op *op, const ir_type **results) {
   tsr_dtype t;
   TSR_TRY(conv_dtype(op, &t));
   TSR_TRY(read_conv(op, &c));
+  TSR_TRY(check_algorithm(op, &c));
   const ir_type *x = TYPE(0);
   dims[0] = x->dims[0];
   dims[c.p.last ? x->rank - 1 : 1] = c.out;
@@ -126,7 +130,7 @@ static tsr_status infer_conv(ir_op *op, const ir_type **results) {
   return shape_finish(op, t, x->rank, dims, results);
 }
 
-static conv conv_of(const ir_op *op) {
+conv conv_of(const ir_op *op) {
   conv c;
   tsr_status_free(read_conv(op, &c));
   c.whole = !dtype_is_float(dtype_part(TYPE(0)->dtype));
@@ -415,11 +419,15 @@ BEGIN(adjoint_transpose) {
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 #define GROUPS {"groups", IR_A_INT, false, "1", "channels are divided into as many parts, convolved each for itself"}
+#define ALGORITHM \
+  {"algorithm", IR_A_STR, false, "auto", \
+   "direct: sums of products; fft: products of spectra, also where rounding must not change; auto: the cheaper one"}
 #define CONV(CODE, s) \
   {COMPOSITE(CODE, s, 2, 3, 1), .operands_doc = "x, weights, bias", \
    .types_doc = FLOATS ", i64, i32, i16, i8, u64, u32, u16, u8; i8 and u8 give i32, which their bias is", .infer = infer_conv, \
-   .ext = ROW(GRAPH_COMPOSITE, .adjoint = adjoint_conv, .expand = expand_conv, .expand_windows = expand_windows), \
-   .attrs = ATTRS(WINDOW_ATTRS, GROUPS), \
+   .ext = ROW(GRAPH_COMPOSITE, .adjoint = adjoint_conv, .expand = expand_conv, .expand_windows = expand_windows, \
+              .by_spectra = conv_by_spectra), \
+   .attrs = ATTRS(WINDOW_ATTRS, GROUPS, ALGORITHM), \
    .help = "Sums of products of windows over x with weights, [out, in / groups, kernel..] for nchw, [kernel.., in / " \
            "groups, out] for nhwc, plus a bias per output channel; padding is zeros."}
 

@@ -1,9 +1,9 @@
-/* core/passes/schedule/roofline.h - how the parts of a kernel add up to its time, for all who estimate: the choice of
+/* core/device/roofline.h - how the parts of a kernel add up to its time, for all who estimate: the choice of
  * defaults (schedule/gemm_heuristics.c), the tuner's model (tune/cost.c) and its timeline. What each part takes alone
  * is theirs to say; of products schedule/gemm_cost.h counts it. Sources: roofline (Williams 2009), wave quantisation as
  * in nvMatmulHeuristics. */
-#ifndef CORE_PASSES_SCHEDULE_ROOFLINE_H
-#define CORE_PASSES_SCHEDULE_ROOFLINE_H
+#ifndef CORE_DEVICE_ROOFLINE_H
+#define CORE_DEVICE_ROOFLINE_H
 
 enum { ROOFLINE_MOST_SERIAL = 4 };
 

@@ -1,5 +1,5 @@
-/* core/passes/schedule/roofline.c - see schedule/roofline.h. */
-#include "core/passes/schedule/roofline.h"
+/* core/device/roofline.c - see device/roofline.h. */
+#include "core/device/roofline.h"
 
 #include <math.h>
 
