@@ -319,6 +319,15 @@ static uint32_t used_version(const be_instance *in, VkPhysicalDevice p, const ts
   return minor < in->minor ? minor : in->minor;
 }
 
+/* Without 64-bit integers an address is a pair of words, which each kernel puts together: a driver that dies of that is
+ * given descriptors. */
+static void spare_words(be_instance *in, const vk_id *id, vk_all_features *have, vk_features *f) {
+  char why[128];
+  if (f->i64 || !f->bda || !vk_is_bad(&in->probe, id, "words", why)) return;
+  have->v12.bufferDeviceAddress = VK_FALSE;
+  f->bda = false;
+}
+
 _Static_assert(EMIT_SPIRV_MAX_BINDINGS <= 32, "VK_KHR_push_descriptor is for at least 32 of them");
 
 tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import *import, vk_features *f, vk_limits *l,
@@ -344,6 +353,7 @@ tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import
   uint32_t minor = used_version(in, p, import);
   read_features(in, p, &ext, minor, import ? import->features : NULL, import != NULL, &have);
   summarise(&have, f);
+  spare_words(in, &id, &have, f);
   f->memory_fd = has(&ext, "VK_KHR_external_memory_fd"), f->semaphore_fd = has(&ext, "VK_KHR_external_semaphore_fd");
   f->budget = has(&ext, "VK_EXT_memory_budget");
   f->push_descriptor = !f->bda && has(&ext, "VK_KHR_push_descriptor");

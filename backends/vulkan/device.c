@@ -28,38 +28,6 @@ static void read_faults(be_device *d) {
   atomic_init(&d->fault_lost, lost ? (int)strtol(lost + 5, NULL, 10) : -1);
 }
 
-/* A family with compute; one without graphics if there is (it doesn't share the desktop's queue). */
-static bool find_family(const be_device *d, uint32_t *out, uint32_t *bits) {
-  VkQueueFamilyProperties q[32];
-  uint32_t n = 32;
-  bool found = false;
-  d->instance->fn.vkGetPhysicalDeviceQueueFamilyProperties(d->physical, &n, q);
-  for (uint32_t i = 0; i < n; i++) {
-    bool compute = q[i].queueFlags & VK_QUEUE_COMPUTE_BIT, graphics = q[i].queueFlags & VK_QUEUE_GRAPHICS_BIT;
-    if (!compute || (found && graphics)) continue;
-    *out = i;
-    *bits = q[i].timestampValidBits;
-    found = true;
-    if (!graphics) break;
-  }
-  return found;
-}
-
-/* A family that does nothing but transfers: its queue copies while the other one computes. Timelines order the two. */
-static bool find_transfers(const be_device *d, uint32_t *out) {
-  VkQueueFamilyProperties q[32];
-  uint32_t n = 32;
-  if (!d->features.timeline || vk_hides("transfers")) return false;
-  d->instance->fn.vkGetPhysicalDeviceQueueFamilyProperties(d->physical, &n, q);
-  for (uint32_t i = 0; i < n; i++) {
-    VkQueueFlags f = q[i].queueFlags;
-    if (!(f & VK_QUEUE_TRANSFER_BIT) || f & (VK_QUEUE_COMPUTE_BIT | VK_QUEUE_GRAPHICS_BIT)) continue;
-    *out = i;
-    return true;
-  }
-  return false;
-}
-
 /* What a device is asked for: features in a chain, and extensions. It points into itself. */
 typedef struct asked {
   vk_all_features on;
@@ -182,11 +150,11 @@ static tsr_status open_own(be_device *d, be_instance *in, int index, be_device_i
   d->physical = in->devices[index];
   d->owned = true;
   TSR_TRY(vk_query(in, d->physical, NULL, &d->features, &d->limits, info));
-  if (!find_family(d, &d->family[VK_COMPUTE], &bits))
+  if (!vk_find_compute(in, d->physical, &d->family[VK_COMPUTE], &bits))
     return st_make(d->env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, NULL), "%s has no compute queue", info->name);
   d->limits.timestamp_bits = bits;
   TSR_TRY(vk_must(&in->probe, &d->limits.id, "device"));
-  int n_queues = find_transfers(d, &d->family[VK_TRANSFER]) ? VK_QUEUES : 1;
+  int n_queues = vk_find_transfers(in, d->physical, &d->features, &d->family[VK_TRANSFER]) ? VK_QUEUES : 1;
   VK_TRY(d, create_device(d, n_queues));
   vk_load_device(&in->fn, d->vk, &d->fn);
   for (int i = 0; i < n_queues; i++) d->fn.vkGetDeviceQueue(d->vk, d->family[i], 0, &d->queue[i]);
@@ -208,8 +176,8 @@ static tsr_status open_imported(be_device *d, be_instance *in, const tsr_vulkan_
   d->unlock = im->unlock;
   d->lock_user = im->user;
   TSR_TRY(vk_query(in, d->physical, im, &d->features, &d->limits, info));
-  VkQueueFamilyProperties q[32];
-  uint32_t n = 32;
+  VkQueueFamilyProperties q[VK_MAX_FAMILIES];
+  uint32_t n = VK_MAX_FAMILIES;
   in->fn.vkGetPhysicalDeviceQueueFamilyProperties(d->physical, &n, q);
   const uint32_t family = d->family[VK_COMPUTE];
   if (family >= n || !(q[family].queueFlags & VK_QUEUE_COMPUTE_BIT))
@@ -239,6 +207,7 @@ static tsr_status test(be_device *d) {
   tsr_caps kept = d->caps;
   if (!vk_note_get(p, id, "kernel", known) || !vk_selftest_kept(p, id, &kept)) vk_probe_run(p);
   TSR_TRY(vk_must_all(p, id));
+  if (!d->caps.i64 && d->features.bda) TSR_TRY(vk_must(p, id, "words")); /* just found out: the next opening knows */
   d->features.clock &= vk_may(p, id, "clock", why);
   d->caps.no_pack64 = d->caps.i64 && !vk_may(p, id, "words", why);
   TSR_TRY(vk_selftest(d));

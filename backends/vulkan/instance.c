@@ -186,14 +186,15 @@ tsr_status vk_device_info(be_instance *in, int index, be_device_info *out) {
   vk_features f;
   vk_limits l;
   TSR_TRY(vk_query(in, in->devices[index], NULL, &f, &l, out));
-  if (vk_selftest_kept(&in->probe, &l.id, &out->caps) && vk_cores_kept(&in->probe, &l.id, &out->caps))
-    return vk_must_all(&in->probe, &l.id);
-  /* Never tested: opening the device does it. If that fails, the listing still tells what the driver says. */
-  be_device *d = NULL;
-  tsr_caps caps;
-  tsr_status st = vk_device_open(in, index, NULL, &d, &caps);
-  if (!st) out->caps = caps;
-  vk_device_close(d);
-  tsr_status_free(st);
+  if (!vk_selftest_kept(&in->probe, &l.id, &out->caps) || !vk_cores_kept(&in->probe, &l.id, &out->caps)) {
+    /* Never tested: opening the device does it. If that fails, the listing still tells what the driver says. */
+    be_device *d = NULL;
+    tsr_caps caps;
+    tsr_status st = vk_device_open(in, index, NULL, &d, &caps);
+    if (!st) out->caps = caps;
+    vk_device_close(d);
+    tsr_status_free(st);
+  }
+  vk_describe(in, in->devices[index], &f, &l, out);
   return vk_must_all(&in->probe, &l.id);
 }

@@ -47,6 +47,8 @@ void vk_notes_load(vk_probe *p, const vk_id *id);
 void vk_notes_save(vk_probe *p);
 
 /* ---- probe.c ---- */
+/* Is something known against the step? why then has the reason. */
+bool vk_is_bad(vk_probe *p, const vk_id *id, const char *step, char why[128]);
 /* May the step be taken? If not, why has the reason. In the child it is announced. */
 bool vk_may(vk_probe *p, const vk_id *id, const char *step, char why[128]);
 /* It was taken. */

@@ -30,12 +30,26 @@ static tsr_status try_clock(be_device *d) {
   return st;
 }
 
-/* False: the device was lost, and with it the rest of this process's tests. */
+/* Where addresses are pairs of words, any kernel tells whether the driver can put them together. False: it can't, or
+ * the device is lost; another process opens it with descriptors (caps.c). */
+static bool takes_pairs(be_device *d) {
+  vk_probe *p = &d->instance->probe;
+  char why[128];
+  if (d->caps.i64 || !d->features.bda) return true;
+  if (!vk_may(p, &d->limits.id, "words", why)) return false;
+  tsr_status st = vk_selftest_basic(d);
+  ended(d, "words", st);
+  tsr_status_free(st);
+  return !is_lost(d) && !vk_is_bad(p, &d->limits.id, "words", why);
+}
+
+/* False: the device was lost, and with it the rest of this process's tests; or it is to be opened another way. */
 static bool use(be_device *d) {
   vk_probe *p = &d->instance->probe;
   const vk_id *id = &d->limits.id;
   char why[128];
   tsr_status st = NULL;
+  if (!takes_pairs(d)) return false;
   if (!vk_may(p, id, "kernel", why)) return true;
   ended(d, "kernel", st = vk_selftest_basic(d));
   bool works = !st;

@@ -213,6 +213,16 @@ bool vk_may_require(const vk_features *f, const vk_limits *l, const tsr_caps *c,
 tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import *import, vk_features *f, vk_limits *l,
                     be_device_info *info);
 
+/* ---- queues.c ---- */
+enum { VK_MAX_FAMILIES = 32 };
+/* A family with compute; one without graphics if there is (it doesn't share the desktop's queue). bits: of its
+ * timestamps. */
+bool vk_find_compute(const be_instance *in, VkPhysicalDevice p, uint32_t *out, uint32_t *bits);
+/* A family that does nothing but transfers: its queue copies while the other one computes. Timelines order the two. */
+bool vk_find_transfers(const be_instance *in, VkPhysicalDevice p, const vk_features *f, uint32_t *out);
+/* queues and demotions of the info, once its steps were tried. */
+void vk_describe(be_instance *in, VkPhysicalDevice p, const vk_features *f, const vk_limits *l, be_device_info *info);
+
 /* ---- device.c ---- */
 tsr_status vk_device_open(be_instance *in, int index, const be_import *import, be_device **out, tsr_caps *caps);
 void vk_device_close(be_device *d);

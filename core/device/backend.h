@@ -35,6 +35,21 @@ typedef struct be_env {
   void *probe_user;
 } be_env;
 
+enum { BE_MOST_QUEUES = 16, BE_MOST_DEMOTIONS = 8 };
+
+/* A family of queues, as the driver lists it. */
+typedef struct be_queue_family {
+  int count, timestamp_bits;
+  bool compute, transfer, graphics;
+  const char *used_for; /* "compute", "transfer", or "" */
+} be_queue_family;
+
+/* What the device is not used for, since trying it failed (or a list says that it does). */
+typedef struct be_demotion {
+  const char *step, *instead;
+  char reason[128];
+} be_demotion;
+
 typedef struct be_device_info {
   char name[128];   /* as the driver says it */
   char driver[128]; /* driver name and version */
@@ -42,6 +57,9 @@ typedef struct be_device_info {
   char id[64];      /* stable identity: UUID or PCI address; "" if none */
   bool software;    /* runs on the CPU (lavapipe) */
   char fallbacks[512]; /* what takes the place of what the driver lacks; "" = nothing does */
+  be_queue_family queues[BE_MOST_QUEUES];
+  be_demotion demotions[BE_MOST_DEMOTIONS];
+  int n_queues, n_demotions;
   tsr_caps caps;
 } be_device_info;
 

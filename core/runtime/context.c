@@ -142,6 +142,23 @@ static const char *cores_name(const tsr_caps *c) {
   return names[c->n_cores > 0 ? c->cores_from : CORES_UNKNOWN];
 }
 
+static tsr_status public_lists(arena *a, const be_device_info *d, tsr_device_info *out) {
+  tsr_queue_info *q = arena_array(a, tsr_queue_info, d->n_queues + 1);
+  tsr_demotion_info *m = arena_array(a, tsr_demotion_info, d->n_demotions + 1);
+  if (!q || !m) return st_oom();
+  for (int i = 0; i < d->n_queues; i++) {
+    const be_queue_family *f = &d->queues[i];
+    q[i] = (tsr_queue_info){f->count, f->timestamp_bits, f->compute, f->transfer, f->graphics, f->used_for};
+  }
+  for (int i = 0; i < d->n_demotions; i++) {
+    m[i] = (tsr_demotion_info){d->demotions[i].step, arena_str(a, d->demotions[i].reason), d->demotions[i].instead};
+    if (!m[i].reason) return st_oom();
+  }
+  out->queues = q, out->n_queues = d->n_queues;
+  out->demotions = m, out->n_demotions = d->n_demotions;
+  return NULL;
+}
+
 /* The public view of a device; strings and lists in the arena. */
 static tsr_status public_info(arena *a, const be_vtable *vt, const char *id, const be_device_info *d,
                               const tsr_caps *caps, tsr_device_info *out) {
@@ -175,7 +192,7 @@ static tsr_status public_info(arena *a, const be_vtable *vt, const char *id, con
         s->m, s->n, s->k, s->a, s->b, s->c, scope_name(s->scope), s->enabled, arena_str(a, s->reason)};
     if (!m[i].reason) return st_oom();
   }
-  return NULL;
+  return public_lists(a, d, out);
 }
 
 static tsr_status list_all(tsr_context *c) {

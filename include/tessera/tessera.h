@@ -109,6 +109,21 @@ typedef struct tsr_matrix_info {
   const char *reason; /* why it was demoted by the self-test; "" if enabled */
 } tsr_matrix_info;
 
+/* A family of a driver's queues. Its place in the list is its number. */
+typedef struct tsr_queue_info {
+  int count, timestamp_bits; /* queues; bits of their timestamps that count, 0: they have none */
+  bool compute, transfer, graphics; /* what the driver says that they do */
+  const char *used_for; /* "compute": all kernels; "transfer": large copies, beside kernels; "": nothing */
+} tsr_queue_info;
+
+/* What the library tried on the device when it was first used, that failed, and so is not used. Matrix shapes have
+ * their reasons in tsr_matrix_info. */
+typedef struct tsr_demotion_info {
+  const char *step;    /* docs/vulkan.md lists them: "words", "matrices", "clock" */
+  const char *reason;  /* "crashed (signal 11)", "known bad: ..." */
+  const char *instead; /* what is done */
+} tsr_demotion_info;
+
 typedef struct tsr_device_info {
   const char *id;      /* "cpu:0", "vulkan:1" */
   const char *backend; /* "cpu", "vulkan", "cuda", "hip" */
@@ -127,6 +142,10 @@ typedef struct tsr_device_info {
    * once; "listed": a table of architectures; "unknown": n_cores is 0, and treated as such. Measured ones come with
    * tsr_device_get_info of an open device. */
   const char *cores_from;
+  /* Of backends whose drivers have them (Vulkan); else 0. An imported device has none listed. */
+  int n_queues, n_demotions;
+  const tsr_queue_info *queues;
+  const tsr_demotion_info *demotions;
 } tsr_device_info;
 
 /* One row per backend. Where it has no device here, "why" is the reason in one line; it begins with "not built: " where

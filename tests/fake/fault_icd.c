@@ -1,7 +1,8 @@
 /* tests/fake/fault_icd.c - a Vulkan driver in front of lavapipe that crashes, hangs or is slow where TSR_TEST_VK_FAULT
  * says, "HOW:WHERE": HOW is crash, hang or slow; WHERE is instance, properties, matrices (the query of their shapes),
- * device, coopmat (a shader that has them), large (a pipeline of more than 15000 words), pipeline (any). "queue:": it
- * has a second queue, see tests/fake/second_queue.h. All else goes to lavapipe itself. */
+ * device, coopmat (a shader that has them), pairs (one that has addresses without 64-bit integers), large (a pipeline
+ * of more than 15000 words), pipeline (any). "queue:": it has a second queue, see tests/fake/second_queue.h. All else
+ * goes to lavapipe itself. */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -20,7 +21,7 @@
 static PFN_vkGetInstanceProcAddr real_get;
 static PFN_vkGetDeviceProcAddr real_device_get;
 static VkInstance instance; /* one at a time is enough here */
-static __thread bool large, coopmat; /* of the shader that this thread made last */
+static __thread bool large, coopmat, pairs; /* of the shader that this thread made last */
 
 static void fault(const char *where) {
   const char *f = getenv("TSR_TEST_VK_FAULT"), *colon = f ? strchr(f, ':') : NULL;
@@ -66,9 +67,11 @@ static VKAPI_ATTR VkResult VKAPI_CALL shader(VkDevice d, const VkShaderModuleCre
                                              const VkAllocationCallbacks *a, VkShaderModule *out) {
   const uint32_t *w = info->pCode;
   large = info->codeSize > 4 * 15000;
+  bool addresses = false, wide = false;
   coopmat = false;
   for (size_t i = 5; i + 1 < info->codeSize / 4 && (w[i] & 0xffff) == 17 /* OpCapability */; i += w[i] >> 16)
-    coopmat |= w[i + 1] == 6022;
+    coopmat |= w[i + 1] == 6022, addresses |= w[i + 1] == 5347, wide |= w[i + 1] == 11 /* Int64 */;
+  pairs = addresses && !wide;
   return ((PFN_vkCreateShaderModule)real_device_get(d, "vkCreateShaderModule"))(d, info, a, out);
 }
 
@@ -76,6 +79,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL pipelines(VkDevice d, VkPipelineCache c, u
                                                 const VkComputePipelineCreateInfo *info,
                                                 const VkAllocationCallbacks *a, VkPipeline *out) {
   if (coopmat) fault("coopmat");
+  if (pairs) fault("pairs");
   if (large) fault("large");
   fault("pipeline");
   return ((PFN_vkCreateComputePipelines)real_device_get(d, "vkCreateComputePipelines"))(d, c, n, info, a, out);

@@ -6,6 +6,45 @@
 
 static const char *yes_no(bool b) { return b ? "true" : "false"; }
 
+static void json_queues(const tsr_device_info *d) {
+  printf(", \"queues\": [");
+  for (int i = 0; i < d->n_queues; i++) {
+    const tsr_queue_info *q = &d->queues[i];
+    printf("%s{\"family\": %d, \"count\": %d, \"compute\": %s, \"transfer\": %s, \"graphics\": %s, "
+           "\"timestamp_bits\": %d, \"used_for\": \"%s\"}",
+           i ? ", " : "", i, q->count, yes_no(q->compute), yes_no(q->transfer), yes_no(q->graphics), q->timestamp_bits,
+           q->used_for);
+  }
+  printf("], \"demotions\": [");
+  for (int i = 0; i < d->n_demotions; i++) {
+    printf("%s{\"step\": \"%s\", \"reason\": ", i ? ", " : "", d->demotions[i].step);
+    cli_json_string(stdout, d->demotions[i].reason);
+    printf(", \"instead\": ");
+    cli_json_string(stdout, d->demotions[i].instead);
+    printf("}");
+  }
+  printf("]");
+}
+
+static void print_queues(const tsr_device_info *d) {
+  for (int i = 0; i < d->n_queues; i++) {
+    const tsr_queue_info *q = &d->queues[i];
+    const char *does[4];
+    int n = 0;
+    if (q->graphics) does[n++] = "graphics";
+    if (q->compute) does[n++] = "compute";
+    if (q->transfer) does[n++] = "transfer";
+    if (!n) does[n++] = "other work";
+    printf("           queue family %d: %d queue(s) for", i, q->count);
+    for (int k = 0; k < n; k++) printf("%s %s", k ? "," : "", does[k]);
+    printf("%s; %s%s\n", q->timestamp_bits ? "" : ", without timestamps", *q->used_for ? "used for " : "not used",
+           q->used_for);
+  }
+  for (int i = 0; i < d->n_demotions; i++)
+    printf("           self-test \"%s\": %s; instead: %s\n", d->demotions[i].step, d->demotions[i].reason,
+           d->demotions[i].instead);
+}
+
 static void json_device(const tsr_device_info *d, bool last) {
   printf("  {\"id\": ");
   cli_json_string(stdout, d->id);
@@ -37,6 +76,7 @@ static void json_device(const tsr_device_info *d, bool last) {
          (long long)d->max_buffer_bytes, (long long)d->max_range_bytes, (long long)d->memory_bytes,
          yes_no(d->subnormals_f16), yes_no(d->subnormals_f32), yes_no(d->subnormals_f64));
   cli_json_string(stdout, d->fallbacks);
+  json_queues(d);
   printf("}%s\n", last ? "" : ",");
 }
 
@@ -51,6 +91,7 @@ static void print_device(const tsr_device_info *d) {
     printf("           subnormals may be taken for 0 in arithmetic of%s%s%s\n", d->subnormals_f16 ? "" : " f16",
            d->subnormals_f32 ? "" : " f32, bf16", d->subnormals_f64 ? "" : " f64");
   if (*d->fallbacks) printf("           instead of what its driver lacks: %s\n", d->fallbacks);
+  print_queues(d);
   for (int i = 0; i < d->n_matrix; i++) {
     const tsr_matrix_info *m = &d->matrix[i];
     printf("           matrix %dx%dx%d %s x %s -> %s (%s)%s%s\n", m->m, m->n, m->k, tsr_dtype_name(m->a),
