@@ -100,8 +100,7 @@ static tsr_status compiled(tsr_context *ctx, tsr_device *dev, const shape *s, in
                 dilations[2] = {s->wider + 1, s->wider + 1};
   const tsr_attr attrs[] = {TSR_STRING("layout", s->last ? "nhwc" : "nchw"), TSR_INT("groups", s->groups),
                             TSR_INTS("strides", strides, 2), TSR_INTS("dilations", dilations, 2),
-                            TSR_INTS("low", pad, 2), TSR_INTS("high", pad, 2)};
-                            TSR_INTS("strides", strides, 2), TSR_INTS("low", pad, 2), TSR_INTS("high", pad, 2),
+                            TSR_INTS("low", pad, 2), TSR_INTS("high", pad, 2),
                             TSR_STRING("algorithm", fft ? "fft" : "direct")};
   float bias[600];
   tsr_graph *g = NULL;

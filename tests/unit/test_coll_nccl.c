@@ -93,7 +93,8 @@ static void *one_fails(void *arg) {
     coll_rank_expect(m, st, TSR_LAUNCH_FAILED, "all_reduce sum of 4 f32");
   } else {
     coll_rank_expect(m, tsr_team_sync(m->team, m->stream, 150), TSR_TIMEOUT, "the stream isn't done within 150 ms");
-    coll_rank_expect(m, tsr_team_run(m->parent, m->rank, &(tsr_coll){.op = TSR_N_COLL_OPS}), TSR_INVALID_ARGUMENT, "operation");
+    coll_rank_expect(m, tsr_team_run(m->parent, m->rank, &(tsr_coll){.op = TSR_N_COLL_OPS}), TSR_INVALID_ARGUMENT,
+                     "operation");
     coll_rank_expect(m, tsr_team_sync(m->team, m->stream, 150), TSR_CANCELLED, "was aborted");
   }
   tsr_team_destroy(&m->team);
