@@ -47,5 +47,6 @@ tsr_status tool_run(const char *path, const char *const *argv, bool with_errors,
   const int rc = child_run(with_errors ? "/bin/sh" : path, &call);
   if (out && !strb_ok(out)) return st_oom();
   if (!rc) return NULL;
-  return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, NULL), "%s ends with status %d%s", argv[0], rc, l.error);
+  return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("bench", NULL, NULL), "%s ends with status %d%s", argv[0], rc,
+                 l.error);
 }
