@@ -130,15 +130,57 @@ tsr_status onnx_parse(const void *p, size_t n, const char *name, onnx_model **ou
   return st;
 }
 
-static tsr_status parse_tensor(const void *p, size_t n, const char *name, onnx_model **out) {
+static tsr_status add_tensor(onnx_model *m, wire_message t) {
+  onnx_tensor *x = ONNX_ADD(m, tensors);
+  return x ? onnx_read_tensor(m, t, x) : st_oom();
+}
+
+/* SequenceProto: 3 a tensor, 4 to 7 what is none */
+static tsr_status add_tensors(onnx_model *m, wire_message s) {
+  wire_field x;
+  tsr_status st = NULL;
+  while (wire_more(&m->file, &s, &x, &st)) {
+    if (x.number > 3)
+      return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("onnx", NULL, NULL), "a sequence of what is no tensor");
+    if (x.number != 3) continue;
+    TSR_TRY(wire_expect(&m->file, &x, WIRE_BYTES, "a tensor"));
+    TSR_TRY(add_tensor(m, x.bytes));
+  }
+  return st;
+}
+
+/* OptionalProto: 3 a tensor, 5 a sequence */
+static tsr_status add_optional(onnx_model *m, wire_message o) {
+  wire_field x;
+  tsr_status st = NULL;
+  while (wire_more(&m->file, &o, &x, &st)) {
+    if (x.number != 3 && x.number != 5) continue;
+    TSR_TRY(wire_expect(&m->file, &x, WIRE_BYTES, "an optional value"));
+    TSR_TRY((x.number == 3 ? add_tensor : add_tensors)(m, x.bytes));
+  }
+  return st;
+}
+
+static tsr_status parse_with(const void *p, size_t n, const char *name,
+                             tsr_status (*read)(onnx_model *m, wire_message whole), onnx_model **out) {
   TSR_TRY(make(name, out));
-  onnx_model *m = *out;
-  m->file.p = p;
-  m->file.size = n;
-  onnx_tensor *t = ONNX_ADD(m, tensors);
-  tsr_status st = t ? onnx_read_tensor(m, (wire_message){0, n}, t) : st_oom();
+  (*out)->file.p = p;
+  (*out)->file.size = n;
+  tsr_status st = read(*out, (wire_message){0, n});
   if (st) onnx_close(out);
   return st;
+}
+
+static tsr_status parse_tensor(const void *p, size_t n, const char *name, onnx_model **out) {
+  return parse_with(p, n, name, add_tensor, out);
+}
+
+static tsr_status parse_sequence(const void *p, size_t n, const char *name, onnx_model **out) {
+  return parse_with(p, n, name, add_tensors, out);
+}
+
+static tsr_status parse_optional(const void *p, size_t n, const char *name, onnx_model **out) {
+  return parse_with(p, n, name, add_optional, out);
 }
 
 static tsr_status open_with(const char *path, tsr_status (*parse)(const void *, size_t, const char *, onnx_model **),
@@ -157,7 +199,10 @@ static tsr_status open_with(const char *path, tsr_status (*parse)(const void *, 
 }
 
 tsr_status onnx_open(const char *path, onnx_model **out) { return open_with(path, onnx_parse, out); }
-tsr_status onnx_open_tensor(const char *path, onnx_model **out) { return open_with(path, parse_tensor, out); }
+
+tsr_status onnx_open_data(const char *path, const onnx_value *type, onnx_model **out) {
+  return open_with(path, type->is_optional ? parse_optional : type->is_sequence ? parse_sequence : parse_tensor, out);
+}
 
 void onnx_close(onnx_model **m) {
   if (!m || !*m) return;

@@ -12,6 +12,7 @@ TSR_MUST_USE tsr_status onnx_open(const char *path, onnx_model **out);
 /* From memory that outlives the model. */
 TSR_MUST_USE tsr_status onnx_parse(const void *p, size_t n, const char *name, onnx_model **out);
 void onnx_close(onnx_model **m);
-/* A file of one TensorProto, as test data has it: a model that has this tensor alone. */
-TSR_MUST_USE tsr_status onnx_open_tensor(const char *path, onnx_model **out);
+/* A file of test data for an input or output of that type, as a model that has its tensor alone; of a sequence all its
+ * tensors, of an empty one or of an optional value that is left out none. */
+TSR_MUST_USE tsr_status onnx_open_data(const char *path, const onnx_value *type, onnx_model **out);
 #endif

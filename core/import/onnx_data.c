@@ -1,6 +1,7 @@
 /* core/import/onnx_data.c - see onnx_data.h. */
 #include "core/import/onnx_data.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,43 @@
 
 tsr_dtype onnx_dtype(const char *type) {
   if (onnx_narrow_bits(type) == 2) return *type == 'u' ? TSR_U8 : TSR_I8;
+  if (onnx_small_float_of(type)) return TSR_F16;
   return dtype_parse_real(type);
+}
+
+/* By onnx_small_float: a sign, an exponent with this bias, and so many bits of a fraction. The fnuz types have no -0,
+ * whose code is NaN. */
+static const struct {
+  const char *name;
+  int bits, fraction, bias;
+  bool fnuz;
+} small_floats[] = {[ONNX_F8E4M3FNUZ] = {"float8e4m3fnuz", 8, 3, 8, true},
+                    [ONNX_F8E5M2FNUZ] = {"float8e5m2fnuz", 8, 2, 16, true},
+                    [ONNX_F4E2M1] = {"float4e2m1", 4, 1, 1, false}};
+
+onnx_small_float onnx_small_float_of(const char *type) {
+  for (int i = ONNX_F8E4M3FNUZ; i <= ONNX_F4E2M1; i++)
+    if (!strcmp(type, small_floats[i].name)) return (onnx_small_float)i;
+  return ONNX_NO_SMALL_FLOAT;
+}
+
+static double small_float(onnx_small_float t, unsigned code) {
+  const int fraction = small_floats[t].fraction, bias = small_floats[t].bias;
+  const unsigned sign = 1u << (small_floats[t].bits - 1), one = 1u << fraction;
+  const unsigned exponent = (code & (sign - 1)) >> fraction, low = code & (one - 1);
+  if (small_floats[t].fnuz && code == sign) return NAN;
+  const double v = exponent ? ldexp(one + low, (int)exponent - bias - fraction) : ldexp(low, 1 - bias - fraction);
+  return code & sign ? -v : v;
+}
+
+/* Two elements of 4 bits a byte, the first in the low ones. */
+static void widen(const onnx_tensor *t, const unsigned char *from, unsigned char *to) {
+  const onnx_small_float type = onnx_small_float_of(t->type);
+  const bool halves = small_floats[type].bits == 4;
+  for (uint64_t i = 0; i < t->elements; i++) {
+    const unsigned code = halves ? from[i / 2] >> (i % 2 * 4) & 15u : from[i];
+    dtype_store(TSR_F16, to, i, small_float(type, code));
+  }
 }
 
 int onnx_narrow_bits(const char *type) {
@@ -118,7 +155,8 @@ static tsr_status find_bytes(onnx_model *m, const onnx_tensor *t, onnx_elements 
 
 tsr_status onnx_tensor_elements(onnx_model *m, const onnx_tensor *t, onnx_elements *out) {
   const tsr_dtype type = onnx_dtype(t->type);
-  const bool packed = onnx_narrow_bits(t->type) == 2, typed = !t->location && t->raw.end == t->raw.at;
+  const bool packed = onnx_narrow_bits(t->type) == 2 || onnx_small_float_of(t->type);
+  const bool typed = !t->location && t->raw.end == t->raw.at;
   const size_t size = dtype_unit(type); /* i4 and u4 are as ONNX has them, in whole bytes */
   *out = (onnx_elements){.p = ""};
   if (!type) return wire_bad(&m->file, t->whole.at, "tensor \"%s\" is of type %s, which isn't read", t->name, t->type);
@@ -139,9 +177,9 @@ tsr_status onnx_tensor_elements(onnx_model *m, const onnx_tensor *t, onnx_elemen
     unsigned char *list = arena_alloc(&m->a, (size_t)t->bytes + 8);
     if (!list) return st_oom();
     TSR_TRY(read_typed(m, t, 1, t->bytes, list));
-    unpack(t, list, copy);
+    (onnx_small_float_of(t->type) ? widen : unpack)(t, list, copy);
   } else if (typed) TSR_TRY(read_typed(m, t, size, bytes / size, copy));
-  else if (packed) unpack(t, there.p, copy);
+  else if (packed) (onnx_small_float_of(t->type) ? widen : unpack)(t, there.p, copy);
   else memcpy(copy, there.p, out->bytes);
   if (type == TSR_BOOL)
     for (size_t i = 0; i < out->bytes; i++) copy[i] = copy[i] != 0;

@@ -15,6 +15,8 @@ typedef struct onnx_value {
   const char *name, *type; /* "f32", or what ONNX calls a type that the library lacks; "" without one */
   int rank;                /* -1: not known */
   onnx_dim *dims;
+  /* A sequence of such tensors; a tensor, or a sequence, that may be left out. Both: the sequence may be. */
+  bool is_sequence, is_optional;
 } onnx_value;
 
 typedef struct onnx_tensor {

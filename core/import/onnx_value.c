@@ -65,6 +65,25 @@ static tsr_status read_tensor_type(onnx_model *m, wire_message t, onnx_value *v)
   return st;
 }
 
+static tsr_status read_type(onnx_model *m, wire_message t, onnx_value *v);
+
+/* TypeProto.Sequence and TypeProto.Optional: 1 the type of what is in it. */
+static tsr_status read_type_inside(onnx_model *m, const wire_field *x, onnx_value *v) {
+  wire_message t = x->bytes;
+  wire_field inside;
+  tsr_status st = NULL;
+  bool *is = x->number == 4 ? &v->is_sequence : &v->is_optional;
+  if (v->is_sequence || *is) return v->type = "sequence of sequences or optional values", NULL;
+  *is = true;
+  TSR_TRY(wire_expect(&m->file, x, WIRE_BYTES, "a type"));
+  while (wire_more(&m->file, &t, &inside, &st)) {
+    if (inside.number != 1) continue;
+    TSR_TRY(wire_expect(&m->file, &inside, WIRE_BYTES, "a type"));
+    TSR_TRY(read_type(m, inside.bytes, v));
+  }
+  return st;
+}
+
 /* TypeProto: 1 tensor, 4 sequence, 5 map, 8 sparse tensor, 9 optional */
 static tsr_status read_type(onnx_model *m, wire_message t, onnx_value *v) {
   wire_field x;
@@ -73,19 +92,25 @@ static tsr_status read_type(onnx_model *m, wire_message t, onnx_value *v) {
     if (x.number == 1) {
       TSR_TRY(wire_expect(&m->file, &x, WIRE_BYTES, "a type"));
       TSR_TRY(read_tensor_type(m, x.bytes, v));
-    } else if (x.number == 4) v->type = "sequence";
+    } else if (x.number == 4 || x.number == 9) TSR_TRY(read_type_inside(m, &x, v));
     else if (x.number == 5) v->type = "map";
     else if (x.number == 8) v->type = "sparse tensor";
-    else if (x.number == 9) v->type = "optional";
   }
   return st;
+}
+
+onnx_value onnx_element(arena *a, const onnx_value *v, int64_t i) {
+  onnx_value e = *v;
+  e.name = i < 0 ? arena_fmt(a, "%s[]", v->name) : arena_fmt(a, "%s[%lld]", v->name, (long long)i);
+  e.is_sequence = e.is_optional = false;
+  return e;
 }
 
 /* ValueInfoProto: 1 name, 2 type */
 tsr_status onnx_read_value(onnx_model *m, wire_message v, onnx_value *out) {
   wire_field x;
   tsr_status st = NULL;
-  *out = (onnx_value){"", "", -1, NULL};
+  *out = (onnx_value){"", "", -1, NULL, false, false};
   while (wire_more(&m->file, &v, &x, &st)) {
     if (x.number == 1) TSR_TRY(onnx_text(m, &x, "a value's name", &out->name));
     else if (x.number == 2) {

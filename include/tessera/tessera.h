@@ -303,6 +303,9 @@ typedef struct tsr_import_desc {
 /* A model file as a graph, by its content: ONNX, or IR text of the Graph level. Of an ONNX model all dimensions become
  * numbers: those that it leaves open are given in desc->inputs. The graph can't be extended; its inputs are the values
  * 1, 2, ... in the model's order, with its names where IR text can hold them, else with _ for characters that it can't.
+ * An input that is a sequence is as many tensors as desc->inputs gives shapes of, named NAME[0], NAME[1] and on; one
+ * named NAME[], of any shape, says that the sequence is empty, or that an optional input is left out. Each tensor is an
+ * input of its own, and so is each of an output that is a sequence.
  * TSR_UNSUPPORTED names everything in the model that can't be converted, with counts. docs/onnx.md. */
 TSR_API TSR_MUST_USE tsr_status tsr_graph_import(tsr_context *ctx, const tsr_import_desc *desc, tsr_graph **out);
 TSR_API void tsr_graph_destroy(tsr_graph **g);

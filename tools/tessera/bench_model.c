@@ -41,6 +41,14 @@ typedef struct model_run {
   int n;
 } model_run;
 
+/* Inputs and outputs are the program's, one for one, and go to peers by the model's names. */
+static bool has_sequences(const onnx_model *m) {
+  bool any = false;
+  for (size_t i = 0; i < m->inputs.n; i++) any |= m->inputs.v[i].is_sequence || m->inputs.v[i].is_optional;
+  for (size_t i = 0; i < m->outputs.n; i++) any |= m->outputs.v[i].is_sequence || m->outputs.v[i].is_optional;
+  return any;
+}
+
 bool bench_is_model(const char *name) {
   const char *dot = strrchr(name, '.');
   return dot && (!strcmp(dot, ".onnx") || !strcmp(dot, ".mlir"));
@@ -70,7 +78,8 @@ static tsr_status make_data(model_run *r) {
   for (int i = 0; i < tsr_program_n_inputs(r->prog); i++) {
     const tsr_tensor_info t = tsr_program_input(r->prog, i);
     model_tensor *d = &r->data[i];
-    *d = (model_tensor){r->onnx ? r->onnx->inputs.v[i].name : t.name, t.dtype, t.shape, malloc(t.bytes + 1), t.bytes};
+    const char *name = r->onnx && !has_sequences(r->onnx) ? r->onnx->inputs.v[i].name : t.name;
+    *d = (model_tensor){name, t.dtype, t.shape, malloc(t.bytes + 1), t.bytes};
     if (!d->data) return st_oom();
     const size_t n = cli_count(&t.shape) * (size_t)dtype_parts(t.dtype);
     for (size_t k = 0; k < n; k++) {
@@ -124,6 +133,9 @@ static tsr_status start_peer(const model_run *r, rival *v) {
   const int n_out = tsr_program_n_outputs(r->prog);
   if (!r->onnx)
     return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("bench", NULL, NULL), "%s: takes ONNX files", v->peer->name);
+  if (has_sequences(r->onnx))
+    return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("bench", NULL, NULL), "%s: takes tensors, no sequences",
+                   v->peer->name);
   for (int i = 0; i < n_out; i++) names[i] = r->onnx->outputs.v[i].name;
   const double memory = bench_memory_begin();
   const int64_t from = clock_ns();

@@ -93,7 +93,7 @@ static int find_output(const run_state *r, const char *request) {
   char *end;
   long k = strtol(request, &end, 10);
   graph_text g;
-  if ((end != request + n || !n) && f->onnx) k = onnx_file_output(f->path, request, n);
+  if ((end != request + n || !n) && f->onnx) k = onnx_file_output(f->path, n_out, request, n);
   else if (end != request + n || !n) {
     tsr_status_free(graph_text_read(f->text, f->bytes, f->path, &g)); /* of another level: there are no names */
     k = graph_text_find_output(&g, request, n);

@@ -11,10 +11,10 @@
 #include "core/base/file.h"
 #include "core/base/str.h"
 #include "core/import/onnx.h"
-#include "core/import/onnx_data.h"
 #include "tools/tessera/cli.h"
+#include "tools/tessera/onnx_case.h"
 
-enum { MOST_TENSORS = 64, MOST_SETS = 64 };
+enum { MOST_SETS = 64 };
 /* Cases whose record isn't what ONNX's specification says. */
 static const struct {
   const char *name, *why;
@@ -37,19 +37,6 @@ typedef struct tester {
   int n[3];
 } tester;
 
-/* A tensor of the test data. */
-typedef struct datum {
-  onnx_model *m;
-  const onnx_tensor *t;
-  tsr_dtype dtype;
-  onnx_elements e;
-} datum;
-
-typedef struct data_set {
-  datum in[MOST_TENSORS], out[MOST_TENSORS];
-  int n_in, n_out;
-} data_set;
-
 static verdict fail(strb *why, tsr_status st, verdict otherwise) {
   const verdict v = tsr_status_code(st) == TSR_UNSUPPORTED ? UNSUPPORTED : otherwise;
   strb_puts(why, tsr_status_cause(st));
@@ -57,54 +44,13 @@ static verdict fail(strb *why, tsr_status st, verdict otherwise) {
   return v;
 }
 
-static verdict read_datum(const char *path, datum *d, strb *why) {
-  tsr_status st = onnx_open_tensor(path, &d->m);
-  if (st || !*d->m->tensors.v[0].type || !strcmp(d->m->tensors.v[0].type, "undefined")) {
-    tsr_status_free(st);
-    strb_puts(why, "data that is no tensor: a sequence, or an optional value");
-    return UNSUPPORTED;
-  }
-  d->t = &d->m->tensors.v[0];
-  d->dtype = onnx_dtype(d->t->type);
-  if (!d->dtype) {
-    strb_printf(why, "data of type %s", d->t->type);
-    return UNSUPPORTED;
-  }
-  st = onnx_tensor_elements(d->m, d->t, &d->e);
-  return st ? fail(why, st, UNSUPPORTED) : PASSED;
-}
-
-static verdict read_data(const char *folder, const char *what, datum *list, int *n, strb *why) {
-  char path[4096];
-  verdict v = PASSED;
-  for (*n = 0; *n < MOST_TENSORS && v == PASSED; ++*n) {
-    snprintf(path, sizeof path, "%s/%s_%d.pb", folder, what, *n);
-    const char *reason;
-    FILE *f = file_open(path, &reason);
-    if (!f) break;
-    fclose(f);
-    v = read_datum(path, &list[*n], why);
-  }
-  return v;
-}
-
-static void close_data(datum *list, int n) {
-  for (int i = 0; i < n; i++) onnx_close(&list[i].m);
-}
-
-static tsr_shape shape_of(const datum *d) {
-  tsr_shape s = {.rank = d->t->rank};
-  memcpy(s.dims, d->t->dims, sizeof *s.dims * (size_t)s.rank);
-  return s;
-}
-
-static verdict differs(strb *why, const datum *want, int output, size_t at, double got, double expected) {
+static verdict differs(strb *why, const onnx_datum *want, int output, size_t at, double got, double expected) {
   strb_printf(why, "output %d, element %zu of %s: %.9g, recorded is %.9g", output, at, want->t->type, got, expected);
   return FAILED;
 }
 
-static verdict compare(const datum *want, int output, const tsr_tensor_info *t, const void *got, strb *why) {
-  const tsr_shape s = shape_of(want);
+static verdict compare(const onnx_datum *want, int output, const tsr_tensor_info *t, const void *got, strb *why) {
+  const tsr_shape s = onnx_datum_shape(want);
   char a[128], b[128];
   const bool same = s.rank == t->shape.rank && !memcmp(s.dims, t->shape.dims, sizeof *s.dims * (size_t)s.rank);
   if (!same || t->dtype != want->dtype) {
@@ -130,54 +76,45 @@ static verdict compare(const datum *want, int output, const tsr_tensor_info *t, 
 
 /* Buffers of a program's inputs and outputs. */
 typedef struct buffers {
-  tsr_binding in[MOST_TENSORS], out[MOST_TENSORS];
+  tsr_binding in[ONNX_CASE_MOST], out[ONNX_CASE_MOST];
 } buffers;
 
-static tsr_status run_program(tester *x, tsr_program *p, const data_set *s, const int *source, buffers *b) {
+static tsr_status run_program(tester *x, tsr_program *p, const onnx_data *in, buffers *b) {
+  int at = 0;
   for (int i = 0; i < tsr_program_n_inputs(p); i++) {
     const tsr_tensor_info t = tsr_program_input(p, i);
     TSR_TRY(tsr_buffer_create(x->dev, t.bytes, TSR_MEMORY_DEVICE, &b->in[i].buffer));
-    if (t.bytes) TSR_TRY(tsr_buffer_write(b->in[i].buffer, 0, s->in[source[i]].e.p, t.bytes));
+    while (!in->v[at].t) at++; /* an empty sequence or such */
+    if (t.bytes) TSR_TRY(tsr_buffer_write(b->in[i].buffer, 0, in->v[at].e.p, t.bytes));
+    at++;
   }
   for (int i = 0; i < tsr_program_n_outputs(p); i++)
     TSR_TRY(tsr_buffer_create(x->dev, tsr_program_output(p, i).bytes, TSR_MEMORY_DEVICE, &b->out[i].buffer));
   return tsr_program_run(p, NULL, b->in, b->out);
 }
 
-static verdict run_and_compare(tester *x, tsr_program *p, const data_set *s, const int *source, strb *why) {
+static verdict run_and_compare(tester *x, tsr_program *p, const onnx_data *in, const onnx_data *out, strb *why) {
   buffers b = {0};
   verdict v = PASSED;
-  tsr_status st = run_program(x, p, s, source, &b);
+  tsr_status st = run_program(x, p, in, &b);
   if (st) v = fail(why, st, FAILED);
-  for (int i = 0; i < s->n_out && v == PASSED; i++) {
+  for (int i = 0; i < out->n && v == PASSED; i++) {
     const tsr_tensor_info t = tsr_program_output(p, i);
     void *got = malloc(t.bytes + 1);
     st = got ? tsr_buffer_read(b.out[i].buffer, 0, got, t.bytes) : st_oom();
-    v = st ? fail(why, st, FAILED) : compare(&s->out[i], i, &t, got, why);
+    v = st ? fail(why, st, FAILED) : compare(&out->v[i], i, &t, got, why);
     free(got);
   }
-  for (int i = 0; i < MOST_TENSORS; i++) {
+  for (int i = 0; i < ONNX_CASE_MOST; i++) {
     tsr_buffer_destroy(&b.in[i].buffer);
     tsr_buffer_destroy(&b.out[i].buffer);
   }
   return v;
 }
 
-/* Which datum each of the model's inputs is: by name, else by place among the graph's inputs. */
-static bool find_sources(const onnx_model *m, const data_set *s, int *source) {
-  for (size_t i = 0; i < m->inputs.n; i++) {
-    source[i] = -1;
-    for (int k = 0; k < s->n_in; k++)
-      if (*s->in[k].t->name && !strcmp(s->in[k].t->name, m->inputs.v[i].name)) source[i] = k;
-    if (source[i] < 0 && i < (size_t)s->n_in) source[i] = (int)i;
-    if (source[i] < 0) return false;
-  }
-  return true;
-}
-
 /* For inputs of these shapes; where a shape or a count depends on what they hold, for those. */
 static tsr_status import(tester *x, const char *model, tsr_import_input *in, int n, tsr_graph **out) {
-  const void *data[MOST_TENSORS];
+  const void *data[ONNX_CASE_MOST];
   const tsr_import_desc desc = {.path = model, .inputs = in, .n_inputs = n};
   for (int i = 0; i < n; i++) data[i] = in[i].data, in[i].data = NULL;
   tsr_status st = tsr_graph_import(x->ctx, &desc, out);
@@ -187,31 +124,38 @@ static tsr_status import(tester *x, const char *model, tsr_import_input *in, int
   return tsr_graph_import(x->ctx, &desc, out);
 }
 
-static verdict run_set(tester *x, const char *model, const onnx_model *m, const data_set *s, strb *why) {
-  int source[MOST_TENSORS];
-  tsr_import_input in[MOST_TENSORS];
+/* What the model says of an input with that tensor. */
+static const char *type_in(const onnx_model *m, const onnx_datum *d) {
+  const size_t n = strcspn(d->name, "[");
+  for (size_t i = 0; i < m->inputs.n; i++) {
+    const onnx_value *v = &m->inputs.v[i];
+    if (!strcmp(d->name, v->name) || (v->is_sequence && !strncmp(d->name, v->name, n) && !v->name[n])) return v->type;
+  }
+  return "";
+}
+
+static verdict run_set(tester *x, const char *model, const onnx_model *m, const onnx_data *data, const onnx_data *want,
+                       strb *why) {
+  tsr_import_input in[ONNX_CASE_MOST];
   tsr_graph *g = NULL;
   tsr_program *p = NULL;
-  if (m->inputs.n > MOST_TENSORS || m->outputs.n > MOST_TENSORS || !find_sources(m, s, source)) {
-    strb_puts(why, "no data for an input");
-    return UNSUPPORTED;
-  }
-  for (size_t i = 0; i < m->inputs.n; i++) {
-    const datum *d = &s->in[source[i]];
-    in[i] = (tsr_import_input){m->inputs.v[i].name, shape_of(d), d->dtype, d->e.p};
-    if (strcmp(d->t->type, m->inputs.v[i].type) && *m->inputs.v[i].type) {
-      strb_printf(why, "input %s is %s, its data %s", in[i].name, m->inputs.v[i].type, d->t->type);
+  for (int i = 0; i < data->n; i++) {
+    const onnx_datum *d = &data->v[i];
+    const char *type = type_in(m, d);
+    in[i] = (tsr_import_input){d->name, onnx_datum_shape(d), d->dtype, d->e.p};
+    if (d->t && *type && strcmp(d->t->type, type)) {
+      strb_printf(why, "input %s is %s, its data %s", d->name, type, d->t->type);
       return FAILED;
     }
   }
-  tsr_status st = import(x, model, in, (int)m->inputs.n, &g);
+  tsr_status st = import(x, model, in, data->n, &g);
   if (!st) st = tsr_program_compile(x->dev, g, NULL, &p);
   verdict v = st ? fail(why, st, FAILED) : PASSED;
-  if (!st && tsr_program_n_outputs(p) < s->n_out) {
-    strb_printf(why, "%d outputs, recorded are %d", tsr_program_n_outputs(p), s->n_out);
+  if (!st && tsr_program_n_outputs(p) < want->n) {
+    strb_printf(why, "%d outputs, recorded are %d", tsr_program_n_outputs(p), want->n);
     v = FAILED;
   }
-  if (v == PASSED) v = run_and_compare(x, p, s, source, why);
+  if (v == PASSED) v = run_and_compare(x, p, data, want, why);
   tsr_program_destroy(&p);
   tsr_graph_destroy(&g);
   return v;
@@ -220,7 +164,7 @@ static verdict run_set(tester *x, const char *model, const onnx_model *m, const 
 static verdict run_case(tester *x, const char *folder, strb *why) {
   char path[4096], set[4096];
   onnx_model *m = NULL;
-  data_set *s = calloc(1, sizeof *s);
+  onnx_data *s = calloc(2, sizeof *s); /* inputs, outputs */
   snprintf(path, sizeof path, "%s/model.onnx", folder);
   tsr_status st = s ? onnx_open(path, &m) : st_oom();
   verdict v = st ? fail(why, st, FAILED) : PASSED;
@@ -230,12 +174,10 @@ static verdict run_case(tester *x, const char *folder, strb *why) {
     DIR *d = opendir(set);
     if (!d) break;
     closedir(d);
-    *s = (data_set){.n_in = 0};
-    v = read_data(set, "input", s->in, &s->n_in, why);
-    if (v == PASSED) v = read_data(set, "output", s->out, &s->n_out, why);
-    if (v == PASSED) v = run_set(x, path, m, s, why);
-    close_data(s->in, MOST_TENSORS);
-    close_data(s->out, MOST_TENSORS);
+    st = onnx_data_read(set, "input", m->inputs.v, m->inputs.n, true, &s[0]);
+    if (!st) st = onnx_data_read(set, "output", m->outputs.v, m->outputs.n, false, &s[1]);
+    v = st ? fail(why, st, UNSUPPORTED) : run_set(x, path, m, &s[0], &s[1], why);
+    for (int i = 0; i < 2; i++) onnx_data_clear(&s[i]);
   }
   if (!sets && v == PASSED) {
     strb_puts(why, "it has no data");

@@ -78,7 +78,10 @@ static void json_values(const char *key, const onnx_value *v, size_t n) {
       printf("%s", d ? ", " : "");
       json_dim(&v[i].dims[d]);
     }
-    printf("%s}", v[i].rank < 0 ? "" : "]");
+    printf("%s", v[i].rank < 0 ? "" : "]");
+    if (v[i].is_sequence) printf(", \"sequence\": true");
+    if (v[i].is_optional) printf(", \"optional\": true");
+    printf("}");
   }
   printf("]");
 }
@@ -129,7 +132,8 @@ static void print_values(const char *what, const onnx_value *v, size_t n) {
       if (x->value != TSR_ANY_DIM) printf("%s%lld", d ? "x" : "", (long long)x->value);
       else printf("%s%s", d ? "x" : "", x->name && *x->name ? x->name : "?");
     }
-    printf("%s%s\n", v[i].rank > 0 ? " " : v[i].rank < 0 ? "(unknown shape) " : "", v[i].type);
+    printf("%s%s%s%s\n", v[i].rank > 0 ? " " : v[i].rank < 0 ? "(unknown shape) " : "", v[i].type,
+           v[i].is_sequence ? ", a sequence" : "", v[i].is_optional ? ", optional" : "");
   }
 }
 

@@ -10,8 +10,10 @@
 #include "core/import/onnx/scope.h"
 #include "core/import/onnx/sequence.h"
 #include "core/import/onnx_data.h"
+#include "core/import/onnx_value.h"
 
-enum { OLDEST = 1, NEWEST = 24, MOST_CALLS = 32, MOST_FOLDED = 16384, MOST_NODES = 200000 };
+enum { OLDEST = 1, NEWEST = 24, MOST_CALLS = 32, MOST_FOLDED = 16384, MOST_NODES = 200000,
+       MOST_IN_SEQUENCE = 256 };
 #define MOST_DIM (INT64_C(1) << 40) /* so that a few may be added and multiplied by attributes */
 
 static const char *plain_name(arena *a, const char *name) {
@@ -209,49 +211,120 @@ static bool convert_graph(cv *c, const onnx_graph *g, ir_value *const *inputs, s
 
 /* ---- the model --------------------------------------------------------------------------------------------------- */
 
+static bool refuse_input(cv *c, const onnx_value *v) {
+  const char *why = arena_fmt(&c->a, "input %s is of type %s", v->name, *v->type ? v->type : "unknown");
+  add_problem(c, "input", why ? why : "");
+  return cv_scope_set(c->scope, v->name, NULL) != NULL;
+}
+
+/* An argument of the function. */
+static tsr_status add_argument(cv *c, const onnx_value *v, ir_value **out) {
+  tsr_shape s = {0};
+  if (!v->name) return st_oom();
+  TSR_TRY(onnx_input_shape(c->m, c->o, v, &s));
+  const ir_type *type = ir_type_tensor(c->b.m, onnx_dtype(v->type), s.rank, s.dims);
+  bool too_large = false;
+  for (int k = 0; k < s.rank; k++) too_large |= s.dims[k] > MOST_DIM;
+  if (type && (too_large || ir_type_count(type) < 0))
+    return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("onnx", NULL, NULL), "%s: input %s is too large",
+                   c->m->file.name, v->name);
+  const char *name = plain_name(&c->a, v->name);
+  for (int k = 0; name && k < c->block->n_args; k++)
+    if (c->block->args[k]->name && !strcmp(c->block->args[k]->name, name))
+      name = arena_fmt(&c->a, "%s.%d", name, c->block->n_args);
+  if (!al_grow(NULL, &c->arguments.v, &c->arguments.cap, c->arguments.n + 1, sizeof *c->arguments.v)) return st_oom();
+  c->arguments.v[c->arguments.n++] = v->name;
+  *out = type && name ? ir_block_arg(c->b.m, c->block, type, name) : NULL;
+  return *out ? NULL : st_oom();
+}
+
+static bool is_given(const cv *c, const onnx_value *v) {
+  tsr_shape s;
+  return v->name && c->o->shape && c->o->shape(c->o->user, v->name, &s);
+}
+
+/* As many tensors as are given, or where none are and dimensions may be anything, two; NAME[] says that there are none.
+ * They are arguments one behind the other. */
+static tsr_status add_sequence(cv *c, const onnx_value *v, ir_value **out) {
+  ir_value *part[MOST_IN_SEQUENCE];
+  int64_t n = 0;
+  const onnx_value first = onnx_element(&c->a, v, 0);
+  const bool any = c->o->any_dim && !is_given(c, &first);
+  for (; n <= MOST_IN_SEQUENCE; n++) {
+    const onnx_value e = onnx_element(&c->a, v, n);
+    if (!(any ? n < 2 : is_given(c, &e))) break;
+    if (n == MOST_IN_SEQUENCE)
+      return st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("onnx", NULL, NULL), "%s: input %s has more than %d tensors",
+                     c->m->file.name, v->name, MOST_IN_SEQUENCE);
+    TSR_TRY(add_argument(c, &e, &part[n]));
+  }
+  const onnx_value none = onnx_element(&c->a, v, -1);
+  if (!n && !is_given(c, &none))
+    return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("onnx", NULL, NULL),
+                   "%s: input %s is a sequence of unknown length "
+                   "(--shape %s[0]=2x3 --shape %s[1]=.. give its tensors)",
+                   c->m->file.name, v->name, v->name, v->name);
+  *out = cv_sequence(c, n ? n : v->is_optional ? -1 : 0, part);
+  return *out ? NULL : st_oom();
+}
+
 static tsr_status add_inputs(cv *c) {
   for (size_t i = 0; i < c->m->inputs.n; i++) {
     const onnx_value *v = &c->m->inputs.v[i];
-    const tsr_dtype t = onnx_dtype(v->type);
-    tsr_shape s = {0};
-    if (!t) {
-      const char *why = arena_fmt(&c->a, "input %s is of type %s", v->name, *v->type ? v->type : "unknown");
-      add_problem(c, "input", why ? why : "");
-      if (!cv_scope_set(c->scope, v->name, NULL)) c->oom = true;
+    const onnx_value none = onnx_element(&c->a, v, -1);
+    ir_value *x = NULL;
+    if (!onnx_dtype(v->type)) {
+      if (!refuse_input(c, v)) c->oom = true;
       continue;
     }
-    TSR_TRY(onnx_input_shape(c->m, c->o, v, &s));
-    const ir_type *type = ir_type_tensor(c->b.m, t, s.rank, s.dims);
-    bool too_large = false;
-    for (int k = 0; k < s.rank; k++) too_large |= s.dims[k] > MOST_DIM;
-    if (type && (too_large || ir_type_count(type) < 0))
-      return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("onnx", NULL, NULL), "%s: input %s is too large",
-                     c->m->file.name, v->name);
-    const char *name = plain_name(&c->a, v->name);
-    for (int k = 0; name && k < c->block->n_args; k++)
-      if (c->block->args[k]->name && !strcmp(c->block->args[k]->name, name)) name = arena_fmt(&c->a, "%s.%zu", name, i);
-    ir_value *arg = type && name ? ir_block_arg(c->b.m, c->block, type, name) : NULL;
-    if (!arg || !cv_scope_set(c->scope, v->name, arg)) return st_oom();
+    if (v->is_sequence) TSR_TRY(add_sequence(c, v, &x));
+    else if (v->is_optional && is_given(c, &none)) x = cv_sequence(c, -1, NULL);
+    else TSR_TRY(add_argument(c, v, &x));
+    if (!x || !cv_scope_set(c->scope, v->name, x)) return st_oom();
   }
   return NULL;
 }
 
-static tsr_status add_outputs(cv *c) {
-  const size_t n = c->m->outputs.n;
-  ir_value **v = arena_array(&c->a, ir_value *, n + 1);
-  if (!v) return st_oom();
-  for (size_t i = 0; i < n; i++) {
-    c->failed = c->lacks_operand = false;
-    v[i] = output_of(c, c->m->outputs.v[i].name);
-    if (cv_is_sequence(v[i])) v[i] = cv_refuse(c, "it is a sequence");
-    if (c->failed && !c->lacks_operand) add_problem(c, "output", c->why);
-    if (v[i] && v[i]->def && !v[i]->name) v[i]->name = plain_name(&c->b.m->arena, c->m->outputs.v[i].name);
+typedef struct result_list {
+  ir_value **v;
+  size_t n, cap;
+  const char *missing; /* the first that isn't computed */
+} result_list;
+
+static tsr_status add_result(cv *c, result_list *l, ir_value *v, const char *name) {
+  if (v && v->def && !v->name) v->name = plain_name(&c->b.m->arena, name);
+  if (!v && !l->missing) l->missing = name;
+  if (!al_grow(NULL, &l->v, &l->cap, l->n + 1, sizeof *l->v)) return st_oom();
+  l->v[l->n++] = v;
+  return NULL;
+}
+
+/* A sequence's tensors, one behind the other. */
+static tsr_status add_output(cv *c, const onnx_value *out, result_list *l) {
+  ir_value *const *part = NULL;
+  c->failed = c->lacks_operand = false;
+  ir_value *v = output_of(c, out->name);
+  const int64_t n = cv_is_sequence(v) ? cv_sequence_tensors(v, &part) : 0;
+  if (cv_is_sequence(v) && n <= 0) v = cv_refuse(c, n ? "an optional value that is left out" : "an empty sequence");
+  if (c->failed && !c->lacks_operand) add_problem(c, "output", c->why);
+  for (int64_t i = 0; i < n; i++) {
+    const onnx_value e = onnx_element(&c->a, out, i);
+    if (!e.name) return st_oom();
+    TSR_TRY(add_result(c, l, part[i], e.name));
   }
-  if (c->oom) return st_oom();
-  if (c->report->problems.n) return all_problems(c);
-  for (size_t i = 0; i < n; i++)
-    if (!v[i]) return wire_bad(&c->m->file, 0, "output \"%s\" is not computed", c->m->outputs.v[i].name);
-  return ir_op_new(&c->b, graph_def(G_RETURN), (int)n, v, 0, NULL, 0) ? NULL : st_oom();
+  return n > 0 ? NULL : add_result(c, l, v, out->name);
+}
+
+static tsr_status add_outputs(cv *c) {
+  result_list l = {.n = 0};
+  tsr_status st = NULL;
+  for (size_t i = 0; i < c->m->outputs.n && !st; i++) st = add_output(c, &c->m->outputs.v[i], &l);
+  if (!st && c->oom) st = st_oom();
+  if (!st && c->report->problems.n) st = all_problems(c);
+  if (!st && l.missing) st = wire_bad(&c->m->file, 0, "output \"%s\" is not computed", l.missing);
+  if (!st && !ir_op_new(&c->b, graph_def(G_RETURN), (int)l.n, l.v, 0, NULL, 0)) st = st_oom();
+  al_free_array(NULL, l.v, l.cap);
+  return st;
 }
 
 static tsr_status check_opset(const onnx_model *m) {
@@ -294,6 +367,7 @@ tsr_status onnx_convert(onnx_model *model, const onnx_options *o, const tsr_allo
   }
   if (st) ir_module_destroy(out);
   cv_scope_clear(&names);
+  al_free_array(NULL, c.arguments.v, c.arguments.cap);
   arena_clear(&c.a);
   if (!report) onnx_report_clear(&own);
   return st;

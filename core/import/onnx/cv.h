@@ -30,6 +30,10 @@ struct cv {
   const cv_call *call;
   const onnx_node *node;
   int64_t version; /* of the opset that the node is of */
+  struct {
+    const char **v;
+    size_t n, cap;
+  } arguments; /* of the function: the names that options know them by */
   int depth, regions; /* regions: how many are being built, one inside the other (region.h) */
   arena a;        /* of the conversion */
   size_t n_nodes; /* converted so far */

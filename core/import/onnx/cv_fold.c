@@ -25,9 +25,9 @@ static const void *known_input(const slice *s, const ir_value *v) {
   const onnx_options *o = s->c->o;
   if (!s->inputs || !o->elements || v->owner != s->c->block) return NULL;
   const int64_t n = ir_type_count(v->type);
-  if (n < 0 || v->index >= (int)s->c->m->inputs.n) return NULL;
+  if (n < 0 || v->index >= (int)s->c->arguments.n) return NULL;
   const size_t bytes = (size_t)ir_type_bytes(v->type);
-  return o->elements(o->user, s->c->m->inputs.v[v->index].name, v->type->dtype, bytes);
+  return o->elements(o->user, s->c->arguments.v[v->index], v->type->dtype, bytes);
 }
 
 static bool add_arg(slice *s, ir_value *v) {

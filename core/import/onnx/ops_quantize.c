@@ -38,7 +38,7 @@ static int quantized_axis(cv *c, const ir_value *x) {
 /* round(y) as that type holds it: what lies beyond is its end. */
 static ir_value *saturated(cv *c, ir_value *y, const char *type) {
   const tsr_dtype t = onnx_dtype(type);
-  if (!t) return cv_refuse(c, "to type %s", type);
+  if (!t || onnx_small_float_of(type)) return cv_refuse(c, "to type %s", type);
   const int bits = onnx_narrow_bits(type);
   if (bits) {
     const int most = 1 << (*type == 'i' ? bits - 1 : bits);

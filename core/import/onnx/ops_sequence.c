@@ -10,7 +10,7 @@
 enum { MOST_IN_SEQUENCE = 4096 };
 
 typedef struct sequence {
-  int64_t n;
+  int64_t n; /* -1: an optional value that is left out */
   ir_value **v;
 } sequence;
 
@@ -18,7 +18,8 @@ typedef struct sequence {
 static sequence *new_sequence(cv *c, int64_t n) {
   sequence *s = arena_array(&c->a, sequence, 1);
   if (n > MOST_IN_SEQUENCE) return cv_refuse(c, "a sequence of %lld tensors", (long long)n);
-  if (!s || !(s->v = arena_array(&c->a, ir_value *, n + 1))) return c->oom = true, cv_refuse(c, "out of memory");
+  if (s) s->v = arena_array(&c->a, ir_value *, n < 0 ? 1 : n + 1);
+  if (!s || !s->v) return c->oom = true, cv_refuse(c, "out of memory");
   s->n = n;
   return s;
 }
@@ -31,8 +32,23 @@ static ir_value *value_of(cv *c, sequence *s) {
   return v;
 }
 
+ir_value *cv_sequence(cv *c, int64_t n, ir_value *const *v) {
+  sequence *s = new_sequence(c, n);
+  if (s && n > 0) memcpy(s->v, v, (size_t)n * sizeof *v);
+  return value_of(c, s);
+}
+
+int64_t cv_sequence_tensors(const ir_value *v, ir_value *const **out) {
+  const sequence *s = v->data;
+  *out = s->v;
+  return s->n;
+}
+
+static bool is_absent(const ir_value *v) { return cv_is_sequence(v) && ((const sequence *)v->data)->n < 0; }
+
 static const sequence *need(cv *c, int i) {
   ir_value *v = cv_any(c, i);
+  if (v && is_absent(v)) return cv_refuse(c, "operand %d is left out", i);
   if (v && cv_is_sequence(v)) return v->data;
   return c->failed ? NULL : cv_refuse(c, "operand %d is no sequence", i);
 }
@@ -135,9 +151,48 @@ static void op_concat(cv *c) {
   cv_out(c, 0, c->failed ? NULL : cv_concat(c, (int)s->n, v, axis));
 }
 
-/* An optional value is its element, or an operand that is left out. */
-static void op_has(cv *c) { cv_out(c, 0, cv_number(c, TSR_BOOL, cv_has(c, 0))); }
-static void op_get(cv *c) { cv_out(c, 0, cv_has(c, 0) ? cv_any(c, 0) : cv_refuse(c, "no element")); }
+/* The body for each place of the sequences; operands that are tensors are the same for all. */
+static void op_map(cv *c) {
+  enum { MOST = 64 };
+  const onnx_attr *body = cv_attr(c, "body");
+  const sequence *s = need(c, 0), *of[MOST] = {NULL};
+  ir_value *in[MOST] = {NULL}, *out[MOST], ***lists = NULL;
+  const size_t n = c->node->n_in;
+  if (!s) return cv_out(c, 0, NULL);
+  if (!body || body->kind != ONNX_GRAPH || n > MOST || body->graph->n_outputs > MOST)
+    return cv_out(c, 0, cv_refuse(c, "no body, or too many operands"));
+  const size_t n_out = body->graph->n_outputs;
+  for (size_t i = 0; i < n; i++) {
+    in[i] = cv_any(c, (int)i);
+    of[i] = in[i] && cv_is_sequence(in[i]) ? need(c, (int)i) : NULL;
+    if (of[i] && of[i]->n != s->n) return cv_out(c, 0, cv_refuse(c, "sequences of different lengths"));
+  }
+  lists = arena_array(&c->a, ir_value **, n_out + 1);
+  for (size_t k = 0; lists && k < n_out; k++)
+    if (!(lists[k] = arena_array(&c->a, ir_value *, s->n + 1))) lists = NULL;
+  if (!lists) return c->oom = true, cv_out(c, 0, cv_refuse(c, "out of memory"));
+  for (int64_t at = 0; at < s->n && !c->failed; at++) {
+    for (size_t i = 0; i < n; i++) in[i] = of[i] ? of[i]->v[at] : in[i];
+    if (!c->graph(c, body->graph, in, n, out)) break;
+    for (size_t k = 0; k < n_out; k++)
+      if (cv_is_sequence(lists[k][at] = out[k])) cv_refuse(c, "a body that gives a sequence");
+  }
+  for (size_t k = 0; k < n_out; k++)
+    if (cv_wants(c, (int)k)) cv_out(c, (int)k, c->failed ? NULL : cv_sequence(c, s->n, lists[k]));
+}
+
+/* An optional value is its element, or stands for none. */
+static void op_optional(cv *c) { cv_out(c, 0, cv_has(c, 0) ? cv_any(c, 0) : cv_sequence(c, -1, NULL)); }
+
+static void op_has(cv *c) {
+  const ir_value *v = cv_has(c, 0) ? cv_any(c, 0) : NULL;
+  cv_out(c, 0, c->failed ? NULL : cv_number(c, TSR_BOOL, v && !is_absent(v)));
+}
+
+static void op_get(cv *c) {
+  ir_value *v = cv_has(c, 0) ? cv_any(c, 0) : NULL;
+  cv_out(c, 0, v && !is_absent(v) ? v : cv_refuse(c, "no element"));
+}
 
 const cv_row onnx_rows_sequence[] = {{"SequenceEmpty", 11, op_empty},
                                      {"SequenceConstruct", 11, op_construct},
@@ -147,6 +202,8 @@ const cv_row onnx_rows_sequence[] = {{"SequenceEmpty", 11, op_empty},
                                      {"SequenceLength", 11, op_length},
                                      {"SplitToSequence", 11, op_split},
                                      {"ConcatFromSequence", 11, op_concat},
+                                     {"SequenceMap", 17, op_map},
+                                     {"Optional", 15, op_optional},
                                      {"OptionalHasElement", 15, op_has},
                                      {"OptionalGetElement", 15, op_get},
                                      {NULL, 0, NULL}};
