@@ -1,5 +1,5 @@
 /* core/runtime/peaks.c - the peaks of a device that is no CPU, by Tile IR of their own: chains of multiply-adds in
- * registers for each data type, a large product for the types of its matrix instructions, a large copy. Kept in the
+ * registers for each data type, loops of its matrix instructions and a large product by them, a large copy. Kept in the
  * cache by device, driver and the library's generator. */
 #include "core/runtime/peaks.h"
 
@@ -10,6 +10,7 @@
 #include "core/base/clock.h"
 #include "core/base/dtype.h"
 #include "core/base/json.h"
+#include "core/runtime/peak_matrix.h"
 #include "core/tune/kernel.h"
 
 enum { WARPS = 4, PAIRS = 8, MOST_STEPS = 1 << 20, TEXT_BYTES = 4096, RUNS = 7, WARM_UPS = 2 };
@@ -88,17 +89,24 @@ done:
   return least;
 }
 
+static const double long_enough = 4e6; /* ns of a launch, beside what starting it costs */
+
+/* So many that a launch is that long, where `few` took ns. */
+static long steps_for(double ns, int few) {
+  double want = ns > 0 ? few * long_enough / ns : 0;
+  return want > MOST_STEPS ? MOST_STEPS : want > few ? (long)want : few;
+}
+
 /* With so many elements a lane, and steps enough for a launch that is long beside what starting it costs. */
 static double chain_rate(const meter *m, tsr_dtype t, int per_lane) {
   enum { FEW = 64 };
-  const double long_enough = 4e6;
   const tsr_caps *c = &m->dev->caps;
   char text[TEXT_BYTES];
   const int n = WARPS * (c->subgroup > 0 ? c->subgroup : 32) * per_lane;
   const long blocks = (c->n_cores > 0 ? c->n_cores : 64) * (m->dev->info.software ? 8L : 32L);
   if (!chain_text(text, t, blocks, n, FEW)) return 0;
-  double ns = least_ns(m, text, 1), want = ns > 0 ? FEW * long_enough / ns : 0;
-  long steps = want > MOST_STEPS ? MOST_STEPS : want > FEW ? (long)want : FEW;
+  double ns = least_ns(m, text, 1);
+  long steps = steps_for(ns, FEW);
   if (!(ns > 0) || !chain_text(text, t, blocks, n, steps)) return 0;
   ns = least_ns(m, text, RUNS);
   return ns > 0 ? 2.0 * PAIRS * n * (double)blocks * (double)steps / ns : 0;
@@ -111,6 +119,40 @@ static double chain_gflops(const meter *m, tsr_dtype t) {
   for (size_t i = 0; i < sizeof per_lane / sizeof *per_lane; i++) {
     double rate = chain_rate(m, t, per_lane[i]);
     if (rate > best) best = rate;
+  }
+  return best;
+}
+
+static double matrix_ns(const meter *m, const peak_matrix *p, int runs) {
+  strb text;
+  strb_init(&text, &m->dev->ctx->al);
+  peak_matrix_text(&text, p, &m->dev->caps);
+  double ns = strb_ok(&text) ? least_ns(m, strb_text(&text), runs) : 0;
+  strb_clear(&text);
+  return ns;
+}
+
+/* How many sums hide the latency of a matrix instruction differs, and too many spill: the best of a few, for each shape
+ * of the type that a subgroup multiplies by cooperative matrices. A device on the CPU has no such latency and compiles
+ * for seconds: the first will do. 0: there is none. */
+static double matrix_loop_gflops(const meter *m, tsr_dtype t) {
+  enum { FEW = 16 };
+  static const int sides[][2] = {{2, 2}, {4, 2}, {4, 4}};
+  const size_t n_sides = m->dev->info.software ? 1 : sizeof sides / sizeof *sides;
+  const tsr_caps *c = &m->dev->caps;
+  double best = 0;
+  for (int i = 0; c->coopmat && i < c->n_matrix; i++) {
+    const tsr_matrix_shape *x = &c->matrix[i];
+    if (!x->enabled || x->scope != SCOPE_SUBGROUP || x->a != t || x->b != t) continue;
+    for (size_t k = 0; k < n_sides; k++) {
+      peak_matrix p = {*x, sides[k][0], sides[k][1],
+                       (c->n_cores > 0 ? c->n_cores : 64) * (m->dev->info.software ? 8L : 32L), FEW};
+      double ns = matrix_ns(m, &p, 1);
+      p.steps = steps_for(ns, FEW);
+      if (ns > 0) ns = matrix_ns(m, &p, RUNS);
+      double rate = ns > 0 ? peak_matrix_operations(&p) / ns : 0;
+      if (rate > best) best = rate;
+    }
   }
   return best;
 }
@@ -152,6 +194,8 @@ static tsr_dtype computed_in(tsr_dtype t) {
   return dtype_is_float(t) ? TSR_F32 : TSR_I32;
 }
 
+static double larger(double a, double b) { return a > b ? a : b; }
+
 static void measure(const meter *m, tsr_dtype t, tsr_peaks *out) {
   *out = (tsr_peaks){.measured_on = (double)time(NULL), .copy_gbytes_per_s = copy_gbytes(m->dev)};
   out->gflops = chain_gflops(m, computed_in(t));
@@ -159,7 +203,10 @@ static void measure(const meter *m, tsr_dtype t, tsr_peaks *out) {
     double wide = chain_gflops(m, TSR_F32);
     if (wide > out->gflops) out->gflops = wide;
   }
-  if (caps_find_matrix(&m->dev->caps, t, t, TSR_DTYPE_NONE) >= 0) out->matrix_gflops = product_gflops(m, t);
+  if (caps_find_matrix(&m->dev->caps, t, t, TSR_DTYPE_NONE) < 0) return;
+  out->matrix_gflops = matrix_loop_gflops(m, t);
+  if (m->dev->info.software && out->matrix_gflops > 0) return; /* a product adds nothing but seconds there */
+  out->matrix_gflops = larger(out->matrix_gflops, product_gflops(m, t));
 }
 
 /* ---- kept ---- */
@@ -198,8 +245,6 @@ static void keep(tsr_device *dev, tune_cache *cache, const char *id, const tsr_p
   if (cache && strb_ok(&text)) cache_set_device(cache, id, strb_text(&text));
   strb_clear(&text);
 }
-
-static double larger(double a, double b) { return a > b ? a : b; }
 
 tsr_status rt_peaks(tsr_device *dev, tune_cache *cache, rt_compile_fn compile, tsr_dtype t, bool again,
                     tsr_peaks *out) {
