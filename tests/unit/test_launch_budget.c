@@ -85,7 +85,7 @@ static const family families[] = {
     {"encoder layer of constants", constants_args, constants, encoder, "%y", 8, 8, 8},
     {"decoder step", decoder_args, "", decoder, "%y, %uk, %uv", 18, 18, 18},
     {"CNN block", cnn_args, "", cnn, "%y", 4, 4, 4},
-    {"MoE layer", moe_args, "", moe, "%y", 49, 49, 49},
+    {"MoE layer", moe_args, "", moe, "%y", 41, 41, 41},
     {"LSTM", lstm_args, "", lstm, "%y", 4, 26, 26},
 };
 

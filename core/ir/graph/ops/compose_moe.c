@@ -52,6 +52,24 @@ static ir_value *by_token(ir_builder *b, ir_value *v, int64_t tokens, int64_t k)
   return v ? graph_transpose(b, v, (int[]){1, 0}) : NULL;
 }
 
+/* Of groups of these sizes, one after the other, the ends, or the starts. Of few groups each sums those before it, in
+ * one kernel. */
+static ir_value *bounds_of(ir_builder *b, ir_value *sizes, int64_t n, bool ends) {
+  enum { FEW = 64 };
+  const int64_t dims[] = {n, n};
+  const ir_type *square = n <= FEW ? ir_type_tensor(b->m, TSR_I32, 2, dims) : NULL;
+  if (!sizes) return NULL;
+  if (square) {
+    ir_value *before = graph_compare(b, ends ? CMP_LE : CMP_LT, graph_iota(b, TSR_I32, square, 1),
+                                     graph_iota(b, TSR_I32, square, 0));
+    ir_value *each = compose_spread(b, graph_reshape(b, sizes, 2, (int64_t[]){1, n}), square);
+    return compose_fold(b, G_REDUCE_SUM, SELECT(before, each, graph_number(b, TSR_I32, 0)), 1);
+  }
+  ir_value *v = graph_reshape(b, sizes, 3, (int64_t[]){1, n, 1});
+  v = compose_prefix(b, G_REDUCE_SUM, v, TSR_I32, !ends, false);
+  return v ? graph_reshape(b, v, 1, &n) : NULL;
+}
+
 /* The slot of each choice: its expert's first one and how many came there before. rows: none. */
 static ir_value *slots_of(ir_builder *b, const routing *q, ir_value *experts, ir_value *open, ir_value **counts,
                           int64_t n_experts) {
@@ -72,8 +90,7 @@ static ir_value *slots_of(ir_builder *b, const routing *q, ir_value *experts, ir
     start = MUL(graph_iota(b, TSR_I32, like, 2), room);
     all = graph_op2(b, G_MIN, all, room);
   } else {
-    start = graph_reshape(b, all, 3, (int64_t[]){1, n_experts, 1});
-    start = compose_prefix(b, G_REDUCE_SUM, start, TSR_I32, true, false);
+    start = bounds_of(b, graph_reshape(b, all, 1, &n_experts), n_experts, false);
     start = start ? compose_spread(b, graph_reshape(b, start, 3, (int64_t[]){1, 1, n_experts}), like) : NULL;
   }
   *counts = graph_reshape(b, all, 1, &n_experts);
@@ -253,13 +270,6 @@ static tsr_status infer_grouped(ir_op *op, const ir_type **results) {
   return shape_finish(op, x->dtype, 2, (int64_t[]){x->dims[0], w->dims[2]}, results);
 }
 
-/* The ends of groups of these sizes, one after the other. */
-static ir_value *ends_of(ir_builder *b, ir_value *sizes, int64_t n) {
-  ir_value *v = sizes ? graph_reshape(b, sizes, 3, (int64_t[]){1, n, 1}) : NULL;
-  v = compose_prefix(b, G_REDUCE_SUM, v, TSR_I32, false, false);
-  return v ? graph_reshape(b, v, 1, &n) : NULL;
-}
-
 /* For 0..n - 1 the group that it is in: how many ended before. */
 static ir_value *group_of(ir_builder *b, ir_value *ends, int64_t n) {
   const int64_t groups = ends->type->dims[0], dims[] = {n, groups};
@@ -268,6 +278,18 @@ static ir_value *group_of(ir_builder *b, ir_value *ends, int64_t n) {
   ir_value *v = compose_spread(b, graph_reshape(b, ends, 2, (int64_t[]){1, groups}), like);
   v = graph_compare(b, CMP_LE, v, graph_iota(b, TSR_I32, like, 0));
   return compose_fold(b, G_REDUCE_SUM, SELECT(v, graph_number(b, TSR_I32, 1), graph_number(b, TSR_I32, 0)), 1);
+}
+
+/* Columns of numbers beside one another, [n, count]: a lookup of all is one gather. */
+static ir_value *table_of(ir_builder *b, int count, ir_value **columns, int64_t n) {
+  for (int i = 0; i < count; i++)
+    if (!columns[i] || !(columns[i] = graph_reshape(b, columns[i], 2, (int64_t[]){n, 1}))) return NULL;
+  return graph_concat(b, count, columns, 1);
+}
+
+/* Column i of what was looked up, [rows, 1]. */
+static ir_value *column_of(ir_builder *b, ir_value *found, int i) {
+  return found ? graph_cut(b, found, (int64_t[]){0, i}, (int64_t[]){found->type->dims[0], 1}) : NULL;
 }
 
 /* Each group's rows are filled up to whole blocks, of which each is multiplied by its group's matrix: as many products
@@ -280,17 +302,17 @@ static ir_value *grouped(ir_builder *b, ir_value *x, ir_value *w, ir_value *coun
   const int64_t blocks = ceil_div(rows, block) + groups, dims[] = {blocks, block};
 #define NUMBER(v) graph_number(b, TSR_I32, (double)(v))
   ir_value *size = graph_op2(b, G_MAX, graph_cast(b, counts, TSR_I32), NUMBER(0));
-  ir_value *ends = ends_of(b, size, groups), *starts = SUB(ends, size);
+  ir_value *ends = bounds_of(b, size, groups, true), *starts = SUB(ends, size);
   ir_value *parts = DIV(ADD(size, NUMBER(block - 1)), NUMBER(block));
-  ir_value *last = ends_of(b, parts, groups), *first = SUB(last, parts);
-  const ir_type *like = ir_type_tensor(b->m, TSR_I32, 2, dims), *flat = ir_type_tensor(b->m, TSR_I32, 1, &rows);
-  if (!ends || !last || !like || !flat || b->failed) return NULL;
+  ir_value *last = bounds_of(b, parts, groups, true), *first = SUB(last, parts);
+  const int64_t each[] = {rows, 1};
+  const ir_type *like = ir_type_tensor(b->m, TSR_I32, 2, dims), *column = ir_type_tensor(b->m, TSR_I32, 2, each);
+  if (!ends || !last || !like || !column || b->failed) return NULL;
   /* Which rows each block has: the table's entries of its group; of none they are 0, and it has no rows. */
-  ir_value *of = group_of(b, last, blocks), *info[3] = {rows_at(b, starts, of), rows_at(b, first, of),
-                                                        rows_at(b, ends, of)};
-  for (int i = 0; i < 3 && info[i]; i++)
-    info[i] = compose_spread(b, graph_reshape(b, info[i], 2, (int64_t[]){blocks, 1}), like);
-  if (!info[0] || !info[1] || !info[2]) return NULL;
+  ir_value *of = group_of(b, last, blocks), *table = table_of(b, 3, (ir_value *[]){starts, first, ends}, groups);
+  ir_value *found = table ? rows_at(b, table, of) : NULL, *info[3] = {NULL};
+  for (int i = 0; i < 3; i++)
+    if (!(info[i] = compose_spread(b, column_of(b, found, i), like))) return NULL;
   ir_value *row = MUL(SUB(graph_iota(b, TSR_I32, like, 0), info[1]), NUMBER(block));
   row = ADD(ADD(row, info[0]), graph_iota(b, TSR_I32, like, 1));
   row = SELECT(graph_compare(b, CMP_LT, row, info[2]), row, NUMBER(rows));
@@ -298,9 +320,13 @@ static ir_value *grouped(ir_builder *b, ir_value *x, ir_value *w, ir_value *coun
   y = y ? graph_reshape(b, y, 2, (int64_t[]){blocks * block, n}) : NULL;
   /* And back: a row's place in its group, behind the blocks of the groups before. */
   ir_value *mine = group_of(b, ends, rows);
-  ir_value *at = mine ? SUB(graph_iota(b, TSR_I32, flat, 0), rows_at(b, starts, mine)) : NULL;
-  at = at ? ADD(at, MUL(rows_at(b, first, mine), NUMBER(block))) : NULL;
-  at = at ? SELECT(graph_compare(b, CMP_LT, mine, NUMBER(groups)), at, NUMBER(blocks * block)) : NULL;
+  found = mine ? rows_at(b, table, mine) : NULL;
+  for (int i = 0; i < 2; i++)
+    if (!(info[i] = column_of(b, found, i))) return NULL;
+  ir_value *at = SUB(graph_iota(b, TSR_I32, column, 0), info[0]);
+  at = at ? ADD(at, MUL(info[1], NUMBER(block))) : NULL;
+  ir_value *is_row = graph_compare(b, CMP_LT, graph_reshape(b, mine, 2, column->dims), NUMBER(groups));
+  at = at && is_row ? graph_reshape(b, SELECT(is_row, at, NUMBER(blocks * block)), 1, &rows) : NULL;
 #undef NUMBER
   return rows_at(b, y, at);
 }
