@@ -1,5 +1,3 @@
-/* bench/baselines/model_peer.h - what `tessera bench MODEL.onnx` compares with: libraries, loaded by their C
- * interfaces, and programs of PATH; one row each. */
 /* bench/baselines/model_peer.h - what `tessera bench MODEL.onnx` compares with: libraries, loaded at run time by their
  * C interfaces, and programs of PATH; one row each. */
 #ifndef BENCH_BASELINES_MODEL_PEER_H

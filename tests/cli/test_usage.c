@@ -22,6 +22,7 @@ static const struct { const char *args, *says; } refused[] = {
     {"run x.mlir --policy sloppy", "unknown numerics policy \"sloppy\""},
     {"run x.mlir --precision sloppy", "unknown precision mode \"sloppy\""},
     {"dump x.mlir --explain --precision ''", "unknown precision mode \"\""},
+    {"bench matmul --shape 8x8x8 --device cpu:0 --precision sloppy", "unknown precision mode \"sloppy\""},
     {"run x.mlir --mesh tp=2 --precision safe", "--mesh takes --device"},
     {"tune attention --shape 8x8x8x8 --explain --precision tf32 --device cpu:0", "attention takes no"},
     {"dump x.mlir --after banana", "no pass is called \"banana\""},
@@ -107,6 +108,14 @@ static void keys(cli *c) {
   cli_expect(c, "bench add --shape 4x8,5x9 --dtype f32,bf16 --device cpu:0 --milliseconds 1 --json", 0,
              "\"shape\": \"5x9\", \"dtype\": \"bf16\"");
   cli_expect(c, "bench softmax --shape 4x8 --device cpu:0 --milliseconds 1", 0, "median us");
+  /* Held against what the mode computes in: f32's tolerance would call these wrong. */
+  cli_expect(c, "bench matmul --shape 64x64x256 --device cpu:0 --milliseconds 1 --json --precision tf32", 0,
+             "\"precision\": \"tf32\"");
+  cli_expect(c, "bench matmul --shape 64x64x256 --device cpu:0 --milliseconds 1 --json --precision aggressive", 0,
+             "\"precision\": \"aggressive\"");
+  cli_expect(c, "bench gelu --shape 4x8 --dtype bf16 --device cpu:0 --milliseconds 1 --json --precision safe", 0,
+             "\"precision\": \"safe\"");
+  cli_expect(c, "bench x.mlir --device cpu:0 --milliseconds 1 --precision tf32", 0, "median ");
   cli_expect_line(c, "run x.mlir --output 0=y.npy --repeat 3", 0, "median ");
   cli_expect(c, "run x.mlir --input A=y.npy --output 0=z.npy --device cpu:0 --policy deterministic --seed 5", 0, "");
 }

@@ -1,6 +1,6 @@
 /* Tests of the rule fft_convolution: products of spectra have a convolution's values, on the oracle, for any number of
  * axes, layout, groups, steps, gaps and padding; it fires where it is estimated to cost less and tells both costs, and
- * where it is asked for; what switches it off. */
+ * where it is asked for; what switches it off. And that the CPU reads windows of any size in place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +13,7 @@
 
 #include "core/base/dtype.h"
 #include "core/passes/graph/convolutions.h"
+#include "tests/support/api_check.h"
 #include "tests/support/graph_text.h"
 
 static uint32_t seed = 2026;
@@ -167,11 +168,33 @@ static void what_cannot_be_is_refused(void **state) {
   }
 }
 
+/* Collected they would take 16 MiB, more than the 4 that a tile may have. */
+static void windows_of_any_size_are_read_in_place(void **state) {
+  const char *text = gt_func("%x: tensor<1x32x64x64xf32>, %w: tensor<32x1x31x31xf32>",
+                             "%0 = \"tessera.graph.conv2d\"(%x, %w) {groups = 32, low = [15, 15], high = [15, 15], "
+                             "algorithm = \"direct\"}\n",
+                             "%0", "tensor<1x32x64x64xf32>");
+  tsr_context *ctx;
+  tsr_device *dev;
+  tsr_program *p;
+  char *target;
+  OK(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
+  OK(tsr_device_open(ctx, "cpu:0", &dev));
+  OK(tsr_program_parse(dev, text, strlen(text), "test", &(tsr_compile_options){.tune = TSR_TUNE_OFF}, &p));
+  OK(tsr_program_dump(p, TSR_LEVEL_TARGET, &target, NULL));
+  assert_non_null(strstr(target, "fn = \"convolve\""));
+  tsr_text_free(ctx, &target);
+  tsr_program_destroy(&p);
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(spectra_have_a_convolutions_values),
       cmocka_unit_test(it_fires_where_it_costs_less_and_tells_why),
       cmocka_unit_test(what_cannot_be_is_refused),
+      cmocka_unit_test(windows_of_any_size_are_read_in_place),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,6 +79,7 @@ typedef struct bench_place bench_place;
 typedef struct bench_options {
   tsr_device *dev;
   tsr_policy policy;
+  tsr_precision precision;
   long seed; /* of the operands */
   tsr_tune tune; /* when searched or cached schedules are asked for, the default ones are timed beside */
   const char *without; /* switches (TSR_DISABLE's) to measure the share of, a comma list; NULL: none */

@@ -51,6 +51,14 @@ static void note_peaks(bench_html *h, const bench_case *c, const bench_peaks *p)
   if (p->gflops > *peak) *peak = p->gflops;
 }
 
+/* The policy, and the precision mode where one was asked for. */
+static const char *numerics(bench_html *h, const bench_options *o) {
+  char both[64];
+  if (o->precision == TSR_PRECISION_STANDARD) return tsr_policy_name(o->policy);
+  snprintf(both, sizeof both, "%s, %s", tsr_policy_name(o->policy), tsr_precision_name(o->precision));
+  return keep(h, both);
+}
+
 void bench_html_row(bench_html *h, const tsr_device_info *d, const bench_case *c, const bench_options *o,
                     const bench_result *x, const bench_peaks *p) {
   char shape[96];
@@ -63,7 +71,7 @@ void bench_html_row(bench_html *h, const tsr_device_info *d, const bench_case *c
                 .shape = keep(h, bench_shape(c, shape, sizeof shape)),
                 .dtype = tsr_dtype_name(c->dtype),
                 .device = keep(h, d->id),
-                .policy = tsr_policy_name(o->policy),
+                .policy = numerics(h, o),
                 .tile = keep(h, x->tile),
                 .median_us = x->median_us,
                 .min_us = x->min_us,
@@ -90,20 +98,21 @@ void bench_html_none(bench_html *h, const char *device, const bench_case *c, con
                                     .shape = keep(h, bench_shape(c, shape, sizeof shape)),
                                     .dtype = tsr_dtype_name(c->dtype),
                                     .device = keep(h, device),
-                                    .policy = tsr_policy_name(o->policy),
+                                    .policy = numerics(h, o),
                                     .tile = "",
                                     .none = kind,
                                     .why = keep(h, why)};
 }
 
-void bench_html_tune(bench_html *h, tsr_context *ctx, tsr_device *dev, const bench_case *c, tsr_policy policy) {
+void bench_html_tune(bench_html *h, tsr_context *ctx, tsr_device *dev, const bench_case *c, const bench_options *o) {
   char shape[96], label[200];
   tsr_graph *g = NULL;
   tsr_tune_report *r = NULL;
   if (strchr(c->op, '_') && bench_is_matmul(c)) return;
   bench_shape(c, shape, sizeof shape);
   if (op_graph("bench", ctx, c->op, shape, tsr_dtype_name(c->dtype), &g)) return;
-  tsr_status st = tsr_graph_tune(dev, g, &(tsr_compile_options){.policy = policy}, NULL, &r);
+  tsr_status st =
+      tsr_graph_tune(dev, g, &(tsr_compile_options){.policy = o->policy, .precision = o->precision}, NULL, &r);
   if (st) fprintf(stderr, "tessera bench: tuning %s %s: %s\n", c->op, shape, tsr_status_message(st));
   tsr_status_free(st);
   for (int i = 0; r && i < tsr_tune_report_count(r); i++) {

@@ -15,7 +15,8 @@ void bench_html_none(bench_html *h, const char *device, const bench_case *c, con
                      const char *why);
 /* Tunes the case's graph and keeps its curve; the decision is in the cache afterwards. Cases that can't be named as one
  * op have none. */
-void bench_html_tune(bench_html *h, tsr_context *ctx, tsr_device *dev, const bench_case *c, tsr_policy policy);
+void bench_html_tune(bench_html *h, tsr_context *ctx, tsr_device *dev, const bench_case *c,
+                     const bench_options *o);
 /* Writes the page if there is any row. The exit status, after one line where it isn't 0. */
 int bench_html_write(bench_html *h, const bench_env *e, const char *path);
 #endif

@@ -19,6 +19,7 @@ typedef struct measure {
   const bench_case *c;
   const bench_options *o;
   bench_work w;
+  tsr_graph *reference; /* what the result is held against: w.g, or the types that a precision mode gives it */
   tsr_program *p;
   tsr_program *rival[N_RIVALS]; /* the same work without tuning, with the tile of the default table, without single
                                    switches; or NULL */
@@ -82,7 +83,7 @@ static tsr_status check(measure *m, bench_result *r) {
   tsr_status st = tsr_program_run(m->p, NULL, m->in[0], &m->out[0]);
   if (!st) st = wait_for_device(m);
   if (!st) st = tsr_buffer_read(m->out[0].buffer, 0, got, t.bytes);
-  if (!st) st = tsr_graph_reference_at(m->w.g, inputs, 0, at, samples, want, tolerance);
+  if (!st) st = tsr_graph_reference_at(m->reference ? m->reference : m->w.g, inputs, 0, at, samples, want, tolerance);
   r->ok = !st;
   for (int i = 0; i < samples && !st; i++) {
     double have = dtype_load(t.dtype, got, (size_t)at[i]), e = fabs(have - want[i]);
@@ -283,6 +284,7 @@ static tsr_status time_all(measure *m, bench_result *r) {
 }
 
 static void close_all(measure *m) {
+  tsr_graph_destroy(&m->reference);
   for (int i = 0; i < 8; i++) peer_destroy(&m->jobs[i]);
   for (int s = 0; s < m->n_sets; s++) {
     for (int i = 0; i < OP_GRAPH_OPERANDS; i++) tsr_buffer_destroy(&m->in[s][i].buffer);
@@ -334,6 +336,21 @@ static tsr_status compile_without(measure *m, const tsr_compile_options *as_ours
   return NULL;
 }
 
+/* A precision mode's types are part of the question: its own arithmetic is checked, not what it gives up. */
+static tsr_status read_reference(tsr_context *ctx, measure *m, tsr_compile_options co) {
+  tsr_program *p = NULL;
+  char *text = NULL;
+  if (co.precision == TSR_PRECISION_STANDARD || co.precision == TSR_PRECISION_DETERMINISTIC) return NULL;
+  co.keep_after = "precision";
+  co.tune = TSR_TUNE_OFF;
+  tsr_status st = tsr_program_compile(m->o->dev, m->w.g, &co, &p);
+  if (!st) st = tsr_program_dump_after(p, &text);
+  if (!st) st = tsr_graph_parse(ctx, text, strlen(text), "the program after the pass precision", &m->reference);
+  tsr_text_free(ctx, &text);
+  tsr_program_destroy(&p);
+  return st;
+}
+
 tsr_status bench_measure(tsr_context *ctx, const bench_case *c, const bench_options *o, bench_result *r) {
   *r = (bench_result){0};
   measure *m = calloc(1, sizeof *m);
@@ -342,8 +359,9 @@ tsr_status bench_measure(tsr_context *ctx, const bench_case *c, const bench_opti
   m->o = o;
   load_peers(o);
   tsr_status st = bench_work_build(ctx, c, o->seed, &m->w);
-  tsr_compile_options co = {.policy = o->policy, .tune = o->tune};
+  tsr_compile_options co = {.policy = o->policy, .precision = o->precision, .tune = o->tune};
   if (!st) st = tsr_program_compile(o->dev, m->w.g, &co, &m->p);
+  if (!st) st = read_reference(ctx, m, co);
   if (!st) st = compile_without(m, &co, r);
   co.tune = TSR_TUNE_OFF;
   bool compare = o->tune == TSR_TUNE_CACHED || o->tune == TSR_TUNE_FULL;

@@ -69,9 +69,10 @@ static void print_json(const bench_run *r, const bench_case *c, const bench_resu
                                                                                              : 0;
   bool timed = peer_index >= 0 && x->peers[peer_index].median_us > 0;
   printf(
-      "{\"op\": \"%s\", \"shape\": \"%s\", \"dtype\": \"%s\", \"device\": \"%s\", \"policy\": \"%s\", \"tile\": \"%s\"",
+      "{\"op\": \"%s\", \"shape\": \"%s\", \"dtype\": \"%s\", \"device\": \"%s\", \"policy\": \"%s\", "
+      "\"precision\": \"%s\", \"tile\": \"%s\"",
       c->op, bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype), tsr_device_get_info(r->o.dev)->id,
-      tsr_policy_name(r->o.policy), x->tile);
+      tsr_policy_name(r->o.policy), tsr_precision_name(r->o.precision), x->tile);
   bench_json_number("median_us", x->median_us, true);
   bench_json_number("min_us", x->min_us, true);
   bench_json_number("gflops", gflops, true);
@@ -154,8 +155,9 @@ static void print_none(bench_run *r, const char *id, const bench_case *c, const 
     return;
   }
   printf("{\"op\": \"%s\", \"shape\": \"%s\", \"dtype\": \"%s\", \"device\": \"%s\", \"policy\": \"%s\", "
-         "\"median_us\": null, \"ok\": false, \"%s\": ",
-         c->op, bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype), id, tsr_policy_name(r->o.policy), kind);
+         "\"precision\": \"%s\", \"median_us\": null, \"ok\": false, \"%s\": ",
+         c->op, bench_shape(c, shape, sizeof shape), tsr_dtype_name(c->dtype), id, tsr_policy_name(r->o.policy),
+         tsr_precision_name(r->o.precision), kind);
   cli_json_string(stdout, why);
   printf("}\n");
   fflush(stdout);
@@ -168,7 +170,7 @@ static int run_case(bench_run *r, const bench_case *c) {
     fprintf(stderr, "\r%-60s\r%s %s %s ...", "", tsr_device_get_info(r->o.dev)->id, c->op,
             bench_shape(c, shape, sizeof shape));
   const bench_peaks *p = peaks_for(r, c->dtype);
-  if (r->html && r->o.tune == TSR_TUNE_FULL) bench_html_tune(r->html, r->ctx, r->o.dev, c, r->o.policy);
+  if (r->html && r->o.tune == TSR_TUNE_FULL) bench_html_tune(r->html, r->ctx, r->o.dev, c, &r->o);
   tsr_status st = bench_measure(r->ctx, c, &r->o, &x);
   if (!st && x.ok) st = raise_peak(r, c, &x);
   if (r->progress) fprintf(stderr, "\r%-60s\r", "");
@@ -304,7 +306,8 @@ static int collect(int argc, char **argv, const char *suite, const char *shape, 
 }
 
 typedef struct bench_args {
-  const char *suite, *device, *shape, *dtype, *against, *policy, *tune, *html, *without; /* NULL: not given */
+  /* NULL: not given */
+  const char *suite, *device, *shape, *dtype, *against, *policy, *precision, *tune, *html, *without;
   long milliseconds, seed, prompt_tokens, tokens;
   bool packed, json;
 } bench_args;
@@ -330,7 +333,7 @@ static int model_file(const char *file, const bench_args *a) {
   bench_model_options o = {.device = a->device, .shape = a->shape,
                            .against = a->against, .compile.tune = tune_of(a->tune), .env = &env,
                            .seconds = (double)a->milliseconds / 1000, .seed = a->seed, .json = a->json};
-  tsr_status st = tsr_policy_parse(a->policy ? a->policy : "fast", &o.compile.policy);
+  tsr_status st = cli_numerics(a->policy ? a->policy : "fast", a->precision, &o.compile);
   if (!st) st = open_machine(a, &o.ctx, &env);
   const int rc = st ? cli_fail(st) : bench_model(file, &o);
   tsr_context_destroy(&o.ctx);
@@ -341,7 +344,7 @@ static bool is_count(long n) { return n == NOT_GIVEN || (n >= 0 && n <= MOST_TOK
 
 static int llm_file(const char *file, const bench_args *a) {
   bench_env env;
-  if (a->suite || a->shape || a->dtype || a->policy || a->tune || a->packed || a->html || a->without)
+  if (a->suite || a->shape || a->dtype || a->policy || a->precision || a->tune || a->packed || a->html || a->without)
     return cli_usage("bench", "a language model takes --device, --prompt-tokens, --tokens, --against, --milliseconds, "
                               "--seed and --json");
   if (!is_count(a->prompt_tokens) || !is_count(a->tokens))
@@ -386,7 +389,9 @@ static int operations(int argc, char **argv, const bench_args *a) {
   if (a->html && !(r.html = bench_html_new())) rc = EXIT_USAGE;
   if (!rc) rc = find_peers(&r, a->against);
   if (!rc && a->without) rc = check_without(a->without);
-  tsr_status st = rc ? NULL : tsr_policy_parse(a->policy ? a->policy : "fast", &r.o.policy);
+  tsr_compile_options numerics = {0};
+  tsr_status st = rc ? NULL : cli_numerics(a->policy ? a->policy : "fast", a->precision, &numerics);
+  r.o.policy = numerics.policy, r.o.precision = numerics.precision;
   if (!rc && !st) st = open_machine(a, &r.ctx, &r.env);
   if (st) rc = cli_fail(st);
   for (int i = 0; i < n && !rc; i++) /* all of them before the first is timed */
@@ -410,7 +415,7 @@ int cmd_bench(int argc, char **argv) {
                             {.name = "--json", .flag = &a.json},        {.name = "--packed", .flag = &a.packed},
                             {.name = "--tune", .text = &a.tune},        {.name = "--html", .text = &a.html},
                             {.name = "--seed", .number = &a.seed},      {.name = "--without", .text = &a.without},
-                            {.name = "--tokens", .number = &a.tokens},
+                            {.name = "--tokens", .number = &a.tokens},  {.name = "--precision", .text = &a.precision},
                             {.name = "--prompt-tokens", .number = &a.prompt_tokens},
                             {.name = "--milliseconds", .number = &a.milliseconds}};
   if (!cli_options("bench", &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;

@@ -94,8 +94,7 @@ static tsr_status choose(chooser *c, ir_op *op) {
   return fires ? by_spectra(op) : NULL;
 }
 
-tsr_status graph_choose_convolutions(ir_module *m, const tsr_caps *caps, tsr_precision mode,
-                                     const pass_options *opts) {
+tsr_status graph_choose_convolutions(ir_module *m, const tsr_caps *caps, tsr_precision mode, const pass_options *opts) {
   static const pass_options none = {0};
   chooser c = {.caps = caps, .mode = mode, .o = opts ? opts : &none};
   c.silent = *c.o;

@@ -21,9 +21,7 @@ static int64_t fast_length(int64_t n) {
 }
 
 /* Places beyond one end of the image may be the zeros beyond the other: the transform is a ring. */
-static int64_t points_of(const window_axis *a) {
-  return max64(a->n + max64(a->low, a->high), a->kernel * a->dilation);
-}
+static int64_t points_of(const window_axis *a) { return max64(a->n + max64(a->low, a->high), a->kernel * a->dilation); }
 
 /* Not that many points, nor so large numbers that they can't be added up. */
 static bool is_short(const window_axis *a) {
