@@ -35,13 +35,15 @@ void vk_probe_clear(vk_probe *p) {
 
 /* ---- steps ---- */
 
-bool vk_may(vk_probe *p, const vk_id *id, const char *step, char why[128]) {
+bool vk_is_bad(vk_probe *p, const vk_id *id, const char *step, char why[128]) {
   char value[128];
-  if (vk_note_get(p, id, step, value) && !strncmp(value, "bad ", 4)) {
-    snprintf(why, 128, "%s", value + 4);
-    return false;
-  }
-  if (vk_known_bad(p->known_bad, id, step, why)) return false;
+  if (!vk_note_get(p, id, step, value) || strncmp(value, "bad ", 4)) return vk_known_bad(p->known_bad, id, step, why);
+  snprintf(why, 128, "%s", value + 4);
+  return true;
+}
+
+bool vk_may(vk_probe *p, const vk_id *id, const char *step, char why[128]) {
+  if (vk_is_bad(p, id, step, why)) return false;
   if (!p->in_child) return true;
   p->now = *id;
   snprintf(p->now_step, sizeof p->now_step, "%s", step);

@@ -1,8 +1,8 @@
 /* backends/vulkan/probe.h - what is known of the drivers here: each step of using one is tried in a process of its own
  * first (be_env.probe), so that a crash or a hang costs that step alone. Outcomes are notes, kept in the cache by
  * device and driver: "ok", "ok RATES", "wrong WHY", "bad WHY" (crashed, hung). Steps: "instance" (of the machine's set
- * of drivers), "properties", "matrices", "device", "kernel", "words", "cores", "clock", "close" and "matrix ..." of a
- * device. */
+ * of drivers), "properties", "matrices", "device", "kernel", "words", "binaries", "cores", "clock", "close" and
+ * "matrix ..." of a device. */
 #ifndef BACKENDS_VULKAN_PROBE_H
 #define BACKENDS_VULKAN_PROBE_H
 #include <pthread.h>
@@ -47,6 +47,8 @@ void vk_notes_load(vk_probe *p, const vk_id *id);
 void vk_notes_save(vk_probe *p);
 
 /* ---- probe.c ---- */
+/* Did the step fail before, or is it known to? why has the reason then. */
+bool vk_is_bad(vk_probe *p, const vk_id *id, const char *step, char why[128]);
 /* May the step be taken? If not, why has the reason. In the child it is announced. */
 bool vk_may(vk_probe *p, const vk_id *id, const char *step, char why[128]);
 /* It was taken. */
