@@ -10,13 +10,17 @@
 
 static uint64_t hash_of(const void *p, size_t n) { return hash_mix(hash_bytes(HASH_SEED, p, n)); }
 
-static blob_store *open_store(const be_env *env, const char *name, char id[65]) {
+blob_store *vk_store_open(const be_env *env) {
   blob_store *s = NULL;
   if (!env->cache_dir) return NULL;
-  blob_id((blob_part[]){{"vulkan", 6}, {name, strlen(name)}}, 2, id);
   tsr_status_free(blob_open(env->al, env->cache_dir, 0, &s));
   if (s && blob_why(s)[0]) env->log(env->log_user, 2, blob_why(s));
   return s;
+}
+
+static blob_store *open_store(const be_env *env, const char *name, char id[65]) {
+  blob_id((blob_part[]){{"vulkan", 6}, {name, strlen(name)}}, 2, id);
+  return vk_store_open(env);
 }
 
 void *vk_cache_read(const be_env *env, const char *name, size_t *n) {

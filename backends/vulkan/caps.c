@@ -59,6 +59,7 @@ static void read_features(const be_instance *in, VkPhysicalDevice p, const ext_l
       INIT(f, f8, SHADER_FLOAT8_FEATURES_EXT);
   INIT(f, nv2, COOPERATIVE_MATRIX_2_FEATURES_NV), INIT(f, layout, WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR);
   INIT(f, executable, PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR), INIT(f, clock, SHADER_CLOCK_FEATURES_KHR);
+  INIT(f, maintenance5, MAINTENANCE_5_FEATURES_KHR), INIT(f, binary, PIPELINE_BINARY_FEATURES_KHR);
   if (has(e, "VK_KHR_cooperative_matrix")) LINK(f, matrix);
   if (has(e, "VK_KHR_shader_bfloat16")) LINK(f, bf16);
   if (has(e, "VK_EXT_shader_float8")) LINK(f, f8);
@@ -66,6 +67,7 @@ static void read_features(const be_instance *in, VkPhysicalDevice p, const ext_l
   if (has(e, "VK_KHR_workgroup_memory_explicit_layout")) LINK(f, layout);
   if (has(e, "VK_KHR_pipeline_executable_properties")) LINK(f, executable);
   if (has(e, "VK_KHR_shader_clock")) LINK(f, clock);
+  if (has(e, "VK_KHR_pipeline_binary") && has(e, "VK_KHR_maintenance5")) LINK(f, maintenance5), LINK(f, binary);
   if (!imported) {
     in->fn.vkGetPhysicalDeviceFeatures2(p, &f->base);
     join_versions(minor, f);
@@ -74,7 +76,7 @@ static void read_features(const be_instance *in, VkPhysicalDevice p, const ext_l
   }
 #define COPY(member) from_chain(chain, (VkBaseOutStructure *)&f->member, sizeof f->member)
   COPY(base), COPY(v11), COPY(v12), COPY(v13), COPY(matrix), COPY(bf16), COPY(f8), COPY(nv2), COPY(layout),
-      COPY(executable), COPY(clock);
+      COPY(executable), COPY(clock), COPY(maintenance5), COPY(binary);
   f->base.features.shaderInt64 = f->v12.bufferDeviceAddress = f->v12.timelineSemaphore = f->v12.vulkanMemoryModel =
       f->v13.synchronization2 = f->v13.maintenance4 = VK_TRUE;
   vk_hide_features(f);
@@ -92,7 +94,8 @@ static void summarise(const vk_all_features *f, vk_features *o) {
       .subgroup_size_control = f->v13.subgroupSizeControl, .full_subgroups = f->v13.computeFullSubgroups, .scalar_layout = f->v12.scalarBlockLayout,
       .statistics = f->executable.pipelineExecutableInfo, .clock = f->clock.shaderDeviceClock,
       .bda = f->v12.bufferDeviceAddress, .timeline = f->v12.timelineSemaphore, .sync2 = f->v13.synchronization2, .maintenance4 = f->v13.maintenance4,
-      .memory_model = f->v12.vulkanMemoryModel};
+      .memory_model = f->v12.vulkanMemoryModel,
+      .binaries = f->binary.pipelineBinaries && f->maintenance5.maintenance5};
   o->coopmat &= o->memory_model; /* as the emitter writes their accesses */
   o->nv2 = o->coopmat && (o->nv2_workgroup || o->nv2_reduce || o->nv2_convert || o->nv2_per_element || o->nv2_tensor);
 }
@@ -128,12 +131,14 @@ static void read_properties(const be_instance *in, VkPhysicalDevice p, const ext
   link_property_versions(minor, q);
   INIT(q, nv2, COOPERATIVE_MATRIX_2_PROPERTIES_NV);
   INIT(q, sm, SHADER_SM_BUILTINS_PROPERTIES_NV), INIT(q, cu, SHADER_CORE_PROPERTIES_AMD),
-      INIT(q, cu2, SHADER_CORE_PROPERTIES_2_AMD), INIT(q, core, SHADER_CORE_BUILTINS_PROPERTIES_ARM);
+      INIT(q, cu2, SHADER_CORE_PROPERTIES_2_AMD), INIT(q, core, SHADER_CORE_BUILTINS_PROPERTIES_ARM),
+      INIT(q, binary, PIPELINE_BINARY_PROPERTIES_KHR);
   if (f->nv2) LINK(q, nv2);
   if (has(e, "VK_NV_shader_sm_builtins")) LINK(q, sm);
   if (has(e, "VK_AMD_shader_core_properties")) LINK(q, cu);
   if (has(e, "VK_AMD_shader_core_properties2")) LINK(q, cu2);
   if (has(e, "VK_ARM_shader_core_builtins")) LINK(q, core);
+  if (f->binaries) LINK(q, binary);
   in->fn.vkGetPhysicalDeviceProperties2(p, &q->base);
   join_property_versions(minor, q);
   vk_hide_properties(q);
@@ -358,16 +363,18 @@ tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import
   f->budget = has(&ext, "VK_EXT_memory_budget");
   f->push_descriptor = !f->bda && has(&ext, "VK_KHR_push_descriptor");
   read_properties(in, p, &ext, minor, f, &q);
+  char why[128];
+  f->has_binaries = f->binaries && !q.binary.pipelineBinaryPrefersInternalCache;
+  f->binaries = f->has_binaries && !vk_is_bad(&in->probe, &id, "binaries", why);
   al_free(env->al, ext.props, n * sizeof *ext.props + 1, 16);
   vk_did(&in->probe, &id, "properties", "ok");
   fill_limits(p, &q, l);
   l->id = id;
   f->clock &= l->software && f->i64 && f->memory_model && f->bda; /* clock.c; a GPU's timestamps cost little */
-  vk_say_lacking(&have, &q, f->explicit_layout, info->fallbacks, sizeof info->fallbacks);
+  vk_say_lacking(&have, &q, f, info->fallbacks, sizeof info->fallbacks);
   fill_caps(in, p, &q, f, &info->caps);
   widen_subgroup(f, &info->caps);
   spare_llvmpipe(&q, &info->caps);
-  char why[128];
   if (f->coopmat && vk_may(&in->probe, &id, "matrices", why)) {
     vk_find_matrices(in, p, f, &info->caps);
     vk_did(&in->probe, &id, "matrices", "ok");

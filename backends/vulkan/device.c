@@ -32,7 +32,7 @@ static void read_faults(be_device *d) {
 typedef struct asked {
   vk_all_features on;
   void *chain;
-  const char *ext[16];
+  const char *ext[20];
   uint32_t n;
 } asked;
 
@@ -102,6 +102,10 @@ static void ask_extensions(asked *a, const vk_features *f) {
       .pipelineExecutableInfo = VK_TRUE};
   a->on.clock = (VkPhysicalDeviceShaderClockFeaturesKHR){
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CLOCK_FEATURES_KHR, .shaderDeviceClock = VK_TRUE};
+  a->on.maintenance5 = (VkPhysicalDeviceMaintenance5FeaturesKHR){
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_5_FEATURES_KHR, .maintenance5 = VK_TRUE};
+  a->on.binary = (VkPhysicalDevicePipelineBinaryFeaturesKHR){
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_BINARY_FEATURES_KHR, .pipelineBinaries = VK_TRUE};
 }
 
 static void ask(asked *a, const vk_features *f, uint32_t minor) {
@@ -118,6 +122,8 @@ static void ask(asked *a, const vk_features *f, uint32_t minor) {
   USE(f->explicit_layout, layout, "VK_KHR_workgroup_memory_explicit_layout");
   USE(f->statistics, executable, "VK_KHR_pipeline_executable_properties");
   USE(f->clock, clock, "VK_KHR_shader_clock");
+  USE(f->binaries, maintenance5, "VK_KHR_maintenance5");
+  USE(f->binaries, binary, "VK_KHR_pipeline_binary");
 #undef USE
   if (f->memory_fd) a->ext[a->n++] = "VK_KHR_external_memory_fd";
   if (f->semaphore_fd) a->ext[a->n++] = "VK_KHR_external_semaphore_fd";
@@ -210,6 +216,8 @@ static tsr_status test(be_device *d) {
   if (!d->caps.i64 && d->features.bda) TSR_TRY(vk_must(p, id, "words")); /* just found out: the next opening knows */
   d->features.clock &= vk_may(p, id, "clock", why);
   d->caps.no_pack64 = d->caps.i64 && !vk_may(p, id, "words", why);
+  vk_binaries_begin(d);
+  if (d->binaries.mode == VK_BINARIES_OFF) vk_cache_load(d);
   TSR_TRY(vk_selftest(d));
   TSR_TRY(vk_cores(d));
   vk_notes_save(p);
@@ -224,6 +232,7 @@ tsr_status vk_device_open(be_instance *in, int index, const be_import *import, b
   pthread_mutex_init(&d->mutex, NULL);
   pthread_mutex_init(&d->clock.mutex, NULL);
   pthread_mutex_init(&d->heap.mutex, NULL);
+  pthread_mutex_init(&d->binaries.mutex, NULL);
   atomic_init(&d->n_buffers, 0);
   atomic_init(&d->lost, false);
   atomic_init(&d->n_live, 0);
@@ -237,7 +246,6 @@ tsr_status vk_device_open(be_instance *in, int index, const be_import *import, b
     st = make_layout(d);
   }
   if (!st) {
-    vk_cache_load(d);
     vk_did(&in->probe, &d->limits.id, "device", "ok");
     st = in->probe.in_child ? NULL : test(d);
   }
@@ -269,6 +277,8 @@ void vk_device_close(be_device *d) {
   }
   pthread_mutex_destroy(&d->clock.mutex);
   pthread_mutex_destroy(&d->heap.mutex);
+  vk_binaries_end(d);
+  pthread_mutex_destroy(&d->binaries.mutex);
   pthread_mutex_destroy(&d->mutex);
   al_delete(d->env->al, d);
 }

@@ -191,6 +191,7 @@ tsr_status vk_device_info(be_instance *in, int index, be_device_info *out) {
     be_device *d = NULL;
     tsr_caps caps;
     tsr_status st = vk_device_open(in, index, NULL, &d, &caps);
+    if (!st) st = vk_query(in, in->devices[index], NULL, &f, &l, out); /* with what was found out */
     if (!st) out->caps = caps;
     vk_device_close(d);
     tsr_status_free(st);

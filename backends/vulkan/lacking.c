@@ -62,14 +62,23 @@ void vk_hide_properties(vk_all_properties *q) {
       m->maxComputeWorkGroupSize[i] = m->maxComputeWorkGroupInvocations;
 }
 
-void vk_say_lacking(const vk_all_features *f, const vk_all_properties *q, bool shared_layout, char *out, size_t cap) {
+/* Of the extensions that have something in their place. */
+static bool uses_extension(const char *word, const vk_features *used) {
+  return !strcmp(word, "shared_layout")     ? used->explicit_layout
+         : !strcmp(word, "pipeline_binary") ? used->binaries
+         : !strcmp(word, "budget")          ? used->budget
+                                            : true;
+}
+
+void vk_say_lacking(const vk_all_features *f, const vk_all_properties *q, const vk_features *used, char *out,
+                    size_t cap) {
   size_t n = 0;
   *out = 0;
   for (size_t i = 0; i < N_ROWS; i++) {
     const row *r = &rows[i];
     bool there = r->kind == FEATURE    ? *feature(r, (vk_all_features *)(uintptr_t)f)
                  : r->kind == SUBGROUP ? q->v11.subgroupSupportedOperations & r->bits
-                                       : shared_layout; /* the one extension that has something in its place */
+                                       : uses_extension(r->word, used);
     if (*r->instead && !there && n < cap) n += (size_t)snprintf(out + n, cap - n, "%s%s", n ? "; " : "", r->instead);
   }
   const char *hidden = knob_str("TSR_VK_HIDE");

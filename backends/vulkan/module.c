@@ -124,7 +124,8 @@ VkResult vk_make_pipeline(be_device *d, const vk_kernel *k, const uint8_t *bindi
                                           (d->features.statistics ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR : 0),
                                       .stage = stage,
                                       .layout = d->layout};
-  r = d->fn.vkCreateComputePipelines(d->vk, d->cache, 1, &info, NULL, out);
+  r = d->binaries.mode == VK_BINARIES_OFF ? d->fn.vkCreateComputePipelines(d->vk, d->cache, 1, &info, NULL, out)
+                                          : vk_binaries_pipeline(d, &info, out);
   d->fn.vkDestroyShaderModule(d->vk, module, NULL);
   return r;
 }

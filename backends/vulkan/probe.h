@@ -1,8 +1,8 @@
 /* backends/vulkan/probe.h - what is known of the drivers here: each step of using one is tried in a process of its own
  * first (be_env.probe), so that a crash or a hang costs that step alone. Outcomes are notes, kept in the cache by
  * device and driver: "ok", "ok RATES", "wrong WHY", "bad WHY" (crashed, hung). Steps: "instance" (of the machine's set
- * of drivers), "properties", "matrices", "device", "kernel", "words", "cores", "clock", "close" and "matrix ..." of a
- * device. */
+ * of drivers), "properties", "matrices", "device", "kernel", "words", "binaries", "cores", "clock", "close" and
+ * "matrix ..." of a device. */
 #ifndef BACKENDS_VULKAN_PROBE_H
 #define BACKENDS_VULKAN_PROBE_H
 #include <pthread.h>

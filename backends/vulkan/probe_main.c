@@ -61,6 +61,11 @@ static bool use(be_device *d) {
     tsr_status_free(st);
     if (is_lost(d)) return false;
   }
+  if (d->features.binaries && vk_may(p, id, "binaries", why)) {
+    ended(d, "binaries", st = vk_binaries_try(d));
+    tsr_status_free(st);
+    if (is_lost(d)) return false;
+  }
   tsr_status_free(vk_selftest(d));
   if (is_lost(d)) return false;
   tsr_status_free(vk_cores(d));

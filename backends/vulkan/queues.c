@@ -71,6 +71,7 @@ void vk_describe(be_instance *in, VkPhysicalDevice p, const vk_features *f, cons
               : "descriptors for buffer addresses, which would be put together of two words",
        f->i64 || !f->bda},
       {"clock", "launches are timed by timestamps", f->clock},
+      {"binaries", "the driver's pipeline cache", f->has_binaries},
   };
   _Static_assert(sizeof lesser / sizeof *lesser <= BE_MOST_DEMOTIONS, "room for all of them");
   describe_queues(in, p, f, info);

@@ -19,6 +19,8 @@ typedef struct vk_all_features {
   VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR layout;
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable;
   VkPhysicalDeviceShaderClockFeaturesKHR clock;
+  VkPhysicalDeviceMaintenance5FeaturesKHR maintenance5;
+  VkPhysicalDevicePipelineBinaryFeaturesKHR binary;
 } vk_all_features;
 
 typedef struct vk_all_properties {
@@ -35,6 +37,7 @@ typedef struct vk_all_properties {
   VkPhysicalDeviceShaderCorePropertiesAMD cu;
   VkPhysicalDeviceShaderCoreProperties2AMD cu2;
   VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM core;
+  VkPhysicalDevicePipelineBinaryPropertiesKHR binary;
 } vk_all_properties;
 
 /* ---- cores.c ---- */
@@ -53,6 +56,7 @@ bool vk_hides(const char *word);
 void vk_hide_features(vk_all_features *f);
 void vk_hide_properties(vk_all_properties *q);
 /* "fences for timeline semaphores; ...; TSR_VK_HIDE=...", "" when nothing is lacking. */
-void vk_say_lacking(const vk_all_features *f, const vk_all_properties *q, bool shared_layout, char *out, size_t cap);
+void vk_say_lacking(const vk_all_features *f, const vk_all_properties *q, const vk_features *used, char *out,
+                    size_t cap);
 
 #endif

@@ -56,7 +56,7 @@ struct be_instance {
 typedef struct vk_features {
   bool coopmat, bfloat16, float8, nv2, nv2_workgroup, nv2_reduce, nv2_convert, nv2_per_element, nv2_tensor,
       explicit_layout, robustness_off, statistics, clock, memory_fd, semaphore_fd, budget,
-      push_descriptor;
+      push_descriptor, has_binaries, binaries /* in use */;
   bool f64, i64, i16, i8, f16, storage8, storage16, subgroup_types, subgroup_size_control, full_subgroups,
       scalar_layout;
   bool bda, timeline, sync2, maintenance4, memory_model;
@@ -76,6 +76,18 @@ typedef struct vk_limits {
   uint32_t n_bindings;          /* without bda: storage buffers of a kernel */
   uint64_t max_range, range_alignment; /* of one descriptor */
 } vk_limits;
+
+/* binary.c. Device functions of an extension that volk's table has only with newer headers. */
+#define VK_BINARY_CALLS(X)                                                                                    \
+  X(vkCreatePipelineBinariesKHR) X(vkDestroyPipelineBinaryKHR) X(vkGetPipelineKeyKHR) X(vkGetPipelineBinaryDataKHR) \
+  X(vkReleaseCapturedPipelineDataKHR)
+typedef struct vk_binaries {
+  VK_BINARY_CALLS(VK_DECLARE_CALL)
+  enum { VK_BINARIES_OFF, VK_BINARIES_TRIED, VK_BINARIES_KEPT } mode;
+  VkPipelineBinaryKeyKHR global; /* binaries of another one are of no use */
+  pthread_mutex_t mutex;         /* store */
+  struct blob_store *store;
+} vk_binaries;
 
 struct be_device {
   const be_env *env;
@@ -98,8 +110,9 @@ struct be_device {
   VkDescriptorSetLayout set_layout; /* without bda */
   struct { pthread_mutex_t mutex; struct vk_chunk *chunks; } heap; /* heap.c */
   _Atomic uint64_t n_buffers; /* made so far: stands for their addresses where there are none */
-  VkPipelineCache cache;
+  VkPipelineCache cache; /* VK_NULL_HANDLE where binaries are kept instead */
   uint64_t cache_hash; /* of what was loaded, to skip writing it back */
+  vk_binaries binaries;
   struct vk_timeline *idle; /* of destroyed streams: events and recordings may still name their semaphores */
   _Atomic bool lost;
   _Atomic int fault_oom, fault_lost; /* countdown of injected failures (TSR_VK_FAULT); < 0 = none */
@@ -238,6 +251,18 @@ void vk_cache_save(be_device *d);
  */
 void *vk_cache_read(const be_env *env, const char *name, size_t *n);
 void vk_cache_write(const be_env *env, const char *name, const void *p, size_t n);
+/* The folder's store; NULL without a folder. */
+struct blob_store *vk_store_open(const be_env *env);
+
+/* ---- binary.c ---- */
+/* Pipelines are kept as binaries from now on, if the driver can do it and a self-test of it did not fail; else nothing
+ * changes. */
+void vk_binaries_begin(be_device *d);
+void vk_binaries_end(be_device *d);
+/* The self-test: a kernel that was compiled, taken as binaries and made from them computes. */
+tsr_status vk_binaries_try(be_device *d);
+/* A pipeline from its binaries, or compiled, whose binaries are then kept. Threads: any number at once. */
+VkResult vk_binaries_pipeline(be_device *d, const VkComputePipelineCreateInfo *info, VkPipeline *out);
 
 /* ---- buffer.c ---- */
 tsr_status vk_buffer_create(be_device *d, size_t bytes, be_memory kind, be_buffer **out);

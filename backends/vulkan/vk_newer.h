@@ -75,6 +75,121 @@ typedef struct VkLayerSettingsCreateInfoEXT {
 } VkLayerSettingsCreateInfoEXT;
 #endif
 
+#ifndef VK_KHR_maintenance5 /* 1.3.259 */
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_5_FEATURES_KHR ((VkStructureType)1000470000)
+#define VK_STRUCTURE_TYPE_PIPELINE_CREATE_FLAGS_2_CREATE_INFO_KHR ((VkStructureType)1000470005)
+
+typedef struct VkPhysicalDeviceMaintenance5FeaturesKHR {
+  VkStructureType sType;
+  void *pNext;
+  VkBool32 maintenance5;
+} VkPhysicalDeviceMaintenance5FeaturesKHR;
+
+typedef struct VkPipelineCreateFlags2CreateInfoKHR {
+  VkStructureType sType;
+  const void *pNext;
+  VkFlags64 flags;
+} VkPipelineCreateFlags2CreateInfoKHR;
+#endif
+
+#ifndef VK_KHR_pipeline_binary /* 1.3.294 */
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_BINARY_FEATURES_KHR ((VkStructureType)1000483000)
+#define VK_STRUCTURE_TYPE_PIPELINE_BINARY_CREATE_INFO_KHR ((VkStructureType)1000483001)
+#define VK_STRUCTURE_TYPE_PIPELINE_BINARY_INFO_KHR ((VkStructureType)1000483002)
+#define VK_STRUCTURE_TYPE_PIPELINE_BINARY_KEY_KHR ((VkStructureType)1000483003)
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_BINARY_PROPERTIES_KHR ((VkStructureType)1000483004)
+#define VK_STRUCTURE_TYPE_RELEASE_CAPTURED_PIPELINE_DATA_INFO_KHR ((VkStructureType)1000483005)
+#define VK_STRUCTURE_TYPE_PIPELINE_BINARY_DATA_INFO_KHR ((VkStructureType)1000483006)
+#define VK_STRUCTURE_TYPE_PIPELINE_CREATE_INFO_KHR ((VkStructureType)1000483007)
+#define VK_STRUCTURE_TYPE_PIPELINE_BINARY_HANDLES_INFO_KHR ((VkStructureType)1000483009)
+#define VK_PIPELINE_CREATE_2_CAPTURE_DATA_BIT_KHR 0x80000000ull
+#define VK_MAX_PIPELINE_BINARY_KEY_SIZE_KHR 32U
+
+VK_DEFINE_NON_DISPATCHABLE_HANDLE(VkPipelineBinaryKHR)
+
+typedef struct VkPhysicalDevicePipelineBinaryFeaturesKHR {
+  VkStructureType sType;
+  void *pNext;
+  VkBool32 pipelineBinaries;
+} VkPhysicalDevicePipelineBinaryFeaturesKHR;
+
+typedef struct VkPhysicalDevicePipelineBinaryPropertiesKHR {
+  VkStructureType sType;
+  void *pNext;
+  VkBool32 pipelineBinaryInternalCache, pipelineBinaryInternalCacheControl, pipelineBinaryPrefersInternalCache,
+      pipelineBinaryPrecompiledInternalCache, pipelineBinaryCompressedData;
+} VkPhysicalDevicePipelineBinaryPropertiesKHR;
+
+typedef struct VkPipelineBinaryKeyKHR {
+  VkStructureType sType;
+  void *pNext;
+  uint32_t keySize;
+  uint8_t key[VK_MAX_PIPELINE_BINARY_KEY_SIZE_KHR];
+} VkPipelineBinaryKeyKHR;
+
+typedef struct VkPipelineBinaryDataKHR {
+  size_t dataSize;
+  void *pData;
+} VkPipelineBinaryDataKHR;
+
+typedef struct VkPipelineBinaryKeysAndDataKHR {
+  uint32_t binaryCount;
+  const VkPipelineBinaryKeyKHR *pPipelineBinaryKeys;
+  const VkPipelineBinaryDataKHR *pPipelineBinaryData;
+} VkPipelineBinaryKeysAndDataKHR;
+
+typedef struct VkPipelineCreateInfoKHR {
+  VkStructureType sType;
+  void *pNext;
+} VkPipelineCreateInfoKHR;
+
+typedef struct VkPipelineBinaryCreateInfoKHR {
+  VkStructureType sType;
+  const void *pNext;
+  const VkPipelineBinaryKeysAndDataKHR *pKeysAndDataInfo;
+  VkPipeline pipeline;
+  const VkPipelineCreateInfoKHR *pPipelineCreateInfo;
+} VkPipelineBinaryCreateInfoKHR;
+
+typedef struct VkPipelineBinaryInfoKHR {
+  VkStructureType sType;
+  const void *pNext;
+  uint32_t binaryCount;
+  const VkPipelineBinaryKHR *pPipelineBinaries;
+} VkPipelineBinaryInfoKHR;
+
+typedef struct VkReleaseCapturedPipelineDataInfoKHR {
+  VkStructureType sType;
+  void *pNext;
+  VkPipeline pipeline;
+} VkReleaseCapturedPipelineDataInfoKHR;
+
+typedef struct VkPipelineBinaryDataInfoKHR {
+  VkStructureType sType;
+  void *pNext;
+  VkPipelineBinaryKHR pipelineBinary;
+} VkPipelineBinaryDataInfoKHR;
+
+typedef struct VkPipelineBinaryHandlesInfoKHR {
+  VkStructureType sType;
+  const void *pNext;
+  uint32_t pipelineBinaryCount;
+  VkPipelineBinaryKHR *pPipelineBinaries;
+} VkPipelineBinaryHandlesInfoKHR;
+
+typedef VkResult(VKAPI_PTR *PFN_vkCreatePipelineBinariesKHR)(VkDevice, const VkPipelineBinaryCreateInfoKHR *,
+                                                             const VkAllocationCallbacks *,
+                                                             VkPipelineBinaryHandlesInfoKHR *);
+typedef void(VKAPI_PTR *PFN_vkDestroyPipelineBinaryKHR)(VkDevice, VkPipelineBinaryKHR, const VkAllocationCallbacks *);
+typedef VkResult(VKAPI_PTR *PFN_vkGetPipelineKeyKHR)(VkDevice, const VkPipelineCreateInfoKHR *,
+                                                     VkPipelineBinaryKeyKHR *);
+typedef VkResult(VKAPI_PTR *PFN_vkGetPipelineBinaryDataKHR)(VkDevice, const VkPipelineBinaryDataInfoKHR *,
+                                                            VkPipelineBinaryKeyKHR *, size_t *, void *);
+typedef VkResult(VKAPI_PTR *PFN_vkReleaseCapturedPipelineDataKHR)(VkDevice,
+                                                                  const VkReleaseCapturedPipelineDataInfoKHR *,
+                                                                  const VkAllocationCallbacks *);
+#endif
+
 #ifndef VK_NV_cooperative_matrix2 /* 1.3.300 */
 #define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_FEATURES_NV ((VkStructureType)1000593000)
 #define VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV ((VkStructureType)1000593001)

@@ -233,8 +233,12 @@ bool blob_put(blob_store *s, const char *id, const void *data, size_t bytes) {
   memcpy(head.magic, magic, sizeof magic);
   head.bytes = bytes;
   digest_of(id, data, bytes, head.digest);
-  snprintf(tmp, sizeof tmp, "%s/%d.%u.tmp", s->dir, (int)getpid(), s->serial++);
-  int fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  int fd = -1;
+  for (int i = 0; fd < 0 && i < 64; i++) { /* other stores of this process may write to the folder, too */
+    snprintf(tmp, sizeof tmp, "%s/%d.%u.tmp", s->dir, (int)getpid(), s->serial++);
+    fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 && errno != EEXIST) return false;
+  }
   if (fd < 0) return false;
   bool ok = write_all(fd, &head, sizeof head) && write_all(fd, data, bytes);
   ok = close(fd) == 0 && ok;

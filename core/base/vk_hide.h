@@ -36,6 +36,7 @@
   X(EXTENSION, semaphore_fd, "VK_KHR_external_semaphore_fd", "")                                                       \
   X(EXTENSION, push_descriptor, "VK_KHR_push_descriptor", "")                                                          \
   X(EXTENSION, budget, "VK_EXT_memory_budget", "the driver's own refusals for memory budgets")                             \
+  X(EXTENSION, pipeline_binary, "VK_KHR_pipeline_binary", "the driver's pipeline cache for pipeline binaries")         \
   X(EXTENSION, sm_builtins, "VK_NV_shader_sm_builtins", "")                                                            \
   X(EXTENSION, core_properties, "VK_AMD_shader_core_properties", "")                                                   \
   X(EXTENSION, core_properties2, "VK_AMD_shader_core_properties2", "")                                                 \

@@ -158,6 +158,62 @@ static void lavapipe_of_512_bits_is_survived(cli *c) {
   unsetenv("LP_NATIVE_VECTOR_WIDTH");
 }
 
+/* ---- pipelines kept as the driver's binaries ---- */
+
+static const char instead_of_binaries[] = "the driver's pipeline cache for pipeline binaries";
+static const char compiled[] = "fake driver: compiled", revived[] = "fake driver: from binaries",
+                  run_product[] = "run x.mlir --device vulkan:0 --tune off";
+
+/* Every file of the store gets other bytes in its middle. */
+static void damage_store(cli *c, const char *cache) {
+  char cmd[512];
+  snprintf(cmd, sizeof cmd,
+           "for f in %s/cache-%s/blobs/*.bin; do "
+           "printf damaged | dd of=$f bs=1 seek=$(($(stat -c %%s $f) / 2)) conv=notrunc status=none; done",
+           c->dir, cache);
+  cli_check(c, system(cmd) == 0, cmd);
+}
+
+/* The first run compiles and keeps, the second compiles nothing; what another set-up of the driver kept, what it
+ * refuses, and what is damaged is compiled again, with the same result. */
+static void binaries_are_kept_and_not_trusted(cli *c) {
+  case_of(c, "tell:binaries", "binaries");
+  expect(c, "devices", 0, "\nvulkan:0 ", "warning");
+  cli_check(c, !strstr(c->said, instead_of_binaries), "binaries are used");
+  expect(c, run_product, 0, compiled, revived);
+  expect(c, run_product, 0, revived, compiled);
+  case_of(c, "other:binaries", "binaries");
+  expect(c, run_product, 0, compiled, revived);
+  expect(c, run_product, 0, revived, compiled);
+  case_of(c, "refuse:binaries", "binaries");
+  expect(c, run_product, 0, compiled, revived);
+  case_of(c, "tell:binaries", "binaries");
+  damage_store(c, "binaries");
+  setenv("TSR_PROBE", "off", 1); /* notes are damaged as well: tried in this process */
+  expect(c, run_product, 0, compiled, "warning");
+  expect(c, run_product, 0, revived, compiled);
+  unsetenv("TSR_PROBE");
+}
+
+static void drivers_without_binaries_keep_a_cache(cli *c) {
+  case_of(c, "own:binaries", "own"); /* this one would rather keep them by itself */
+  expect(c, "devices", 0, instead_of_binaries, "self-test \"binaries\"");
+  expect(c, run_product, 0, compiled, revived);
+  case_of(c, "tell:binaries", "hidden-binaries");
+  setenv("TSR_VK_HIDE", "pipeline_binary", 1);
+  expect(c, "devices", 0, instead_of_binaries, "self-test \"binaries\"");
+  expect(c, run_product, 0, compiled, revived);
+  unsetenv("TSR_VK_HIDE");
+}
+
+static void drivers_that_refuse_binaries_keep_a_cache(cli *c) {
+  case_of(c, "refuse:binaries", "refuse"); /* from the start: the self-test finds out */
+  expect(c, "devices", 0, "self-test \"binaries\": the driver refused the kernel", NULL);
+  expect(c, "devices --json", 0, "{\"step\": \"binaries\", \"reason\": \"the driver refused the kernel", "warning");
+  cli_check(c, strstr(c->said, instead_of_binaries), "what takes their place");
+  expect(c, run_product, 0, compiled, revived);
+}
+
 static void programs_that_try_nothing_leave_it_to_this_process(cli *c) {
   static const char *const programs[] = {"off", "/bin/true", "/bin/false", "/nonexistent", "/dev/null"};
   for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
@@ -253,6 +309,9 @@ int main(void) {
   lavapipe_of_512_bits_is_survived(&c);
   programs_that_try_nothing_leave_it_to_this_process(&c);
   hidden_features_are_told(&c);
+  binaries_are_kept_and_not_trusted(&c);
+  drivers_that_refuse_binaries_keep_a_cache(&c);
+  drivers_without_binaries_keep_a_cache(&c);
   tensors_at_the_limit_of_descriptors(&c);
   return cli_end(&c);
 }

@@ -1,8 +1,8 @@
 /* tests/fake/fault_icd.c - a Vulkan driver in front of lavapipe that crashes, hangs or is slow where TSR_TEST_VK_FAULT
  * says, "HOW:WHERE": HOW is crash, hang or slow; WHERE is instance, properties, matrices (the query of their shapes),
  * device, coopmat (a shader that has them), pairs (one that has addresses without 64-bit integers), large (a pipeline
- * of more than 15000 words), pipeline (any). "queue:": it has a second queue, see tests/fake/second_queue.h. All else
- * goes to lavapipe itself. */
+ * of more than 15000 words), pipeline (any). "queue:": it has a second queue, see tests/fake/second_queue.h;
+ * "...:binaries": see tests/fake/pipeline_binaries.h. All else goes to lavapipe itself. */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -14,6 +14,7 @@
 #include <vulkan/vulkan.h>
 
 #include "backends/vulkan/vk_newer.h"
+#include "tests/fake/pipeline_binaries.h"
 #include "tests/fake/second_queue.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -43,7 +44,11 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
                                                       VkInstance *out) {
   fault("instance");
   VkResult r = ((PFN_vkCreateInstance)real_get(NULL, "vkCreateInstance"))(info, a, out);
-  if (r == VK_SUCCESS) instance = *out, second_queue_begin(real_get, instance);
+  if (r == VK_SUCCESS) {
+    instance = *out;
+    second_queue_begin(real_get, instance);
+    pipeline_binaries_begin(real_get, instance);
+  }
   return r;
 }
 
@@ -85,13 +90,14 @@ static VKAPI_ATTR VkResult VKAPI_CALL pipelines(VkDevice d, VkPipelineCache c, u
   return ((PFN_vkCreateComputePipelines)real_device_get(d, "vkCreateComputePipelines"))(d, c, n, info, a, out);
 }
 
-static PFN_vkVoidFunction of_queues(const char *name) {
+/* Functions of the files beside this one. */
+static PFN_vkVoidFunction of_others(const char *name) {
   const char *f = getenv("TSR_TEST_VK_FAULT");
-  return f && !strcmp(f, "queue:") ? second_queue(name) : NULL;
+  return f && !strcmp(f, "queue:") ? second_queue(name) : pipeline_binaries(name);
 }
 
 static PFN_vkVoidFunction of_device(const char *name) {
-  if (of_queues(name)) return of_queues(name);
+  if (of_others(name)) return of_others(name);
   if (!strcmp(name, "vkCreateShaderModule")) return (PFN_vkVoidFunction)shader;
   if (!strcmp(name, "vkCreateComputePipelines")) return (PFN_vkVoidFunction)pipelines;
   return NULL;
@@ -105,7 +111,7 @@ EXPORT VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vk_icdGetInstanceProcAddr(VkInst
   if (!real_get && library()) real_get = (PFN_vkGetInstanceProcAddr)dlsym(library(), "vk_icdGetInstanceProcAddr");
   if (!real_get) return NULL;
   if (!real_device_get && in) real_device_get = (PFN_vkGetDeviceProcAddr)real_get(in, "vkGetDeviceProcAddr");
-  if (of_queues(name)) return of_queues(name);
+  if (of_others(name)) return of_others(name);
   if (!strcmp(name, "vkCreateInstance")) return (PFN_vkVoidFunction)create_instance;
   if (!strcmp(name, "vkGetPhysicalDeviceProperties2")) return (PFN_vkVoidFunction)properties2;
   if (!strcmp(name, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR")) return (PFN_vkVoidFunction)matrices;
@@ -122,7 +128,7 @@ EXPORT VKAPI_ATTR VkResult VKAPI_CALL vk_icdNegotiateLoaderICDInterfaceVersion(u
 }
 
 EXPORT VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vk_icdGetPhysicalDeviceProcAddr(VkInstance in, const char *name) {
-  if (of_queues(name) || !strcmp(name, "vkGetPhysicalDeviceProperties2") || !strcmp(name, "vkCreateDevice") ||
+  if (of_others(name) || !strcmp(name, "vkGetPhysicalDeviceProperties2") || !strcmp(name, "vkCreateDevice") ||
       !strcmp(name, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"))
     return vk_icdGetInstanceProcAddr(in, name);
   static PFN_vkGetInstanceProcAddr real;

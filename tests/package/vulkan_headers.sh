@@ -11,8 +11,10 @@ mkdir "$dir/vulkan"
 # A section begins with the comment "// VK_...", in old headers with the define of its name; one goes that declares what
 # vk_newer.h has of its own, or that is built upon it.
 newer='VkComponentTypeKHR|VkScopeKHR|VkLayerSetting|VkCooperativeMatrix|VkPhysicalDeviceCooperativeMatrix'
-newer+='|VkPhysicalDeviceShader(Bfloat16|Float8|CoreBuiltins)'
+newer+='|VkPhysicalDeviceShader(Bfloat16|Float8|CoreBuiltins)|Maintenance5FeaturesKHR'
+newer+='|PipelineBinar|PipelineCreateFlags2CreateInfoKHR'
 numbers='COOPERATIVE_MATRIX_|SHADER_CORE_BUILTINS_|FLEXIBLE_DIMENSIONS_|SHADER_BFLOAT16_|SHADER_FLOAT8_|LAYER_SETTINGS_'
+numbers+='|PIPELINE_BINARY_|MAINTENANCE_5_|CREATE_FLAGS_2_|RELEASE_CAPTURED_|TYPE_PIPELINE_CREATE_INFO_KHR'
 awk -v newer="$newer" \
   '/^\/\/ VK_/ || (/^#define VK_([A-Z0-9]+_[a-z0-9_]+|VERSION_[0-9_]+) 1$/ && lines != 1) {
      if (!cut) printf "%s", part

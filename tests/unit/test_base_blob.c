@@ -260,6 +260,23 @@ static void kill_9_leaves_whole_files_or_none(void **state) {
   closedir(d);
 }
 
+/* Stores of one process share its number, and each counts from 0. */
+static void temporary_file_of_another_store_is_left_alone(void **state) {
+  char id[65], path[128];
+  blob_store *s = open_store(0);
+  id_of(1, id);
+  assert_true(blob_put(s, id, "a", 1));
+  snprintf(path, sizeof path, "%s/blobs/%d.1.tmp", dir, (int)getpid());
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  fclose(f);
+  id_of(2, id);
+  assert_true(blob_put(s, id, "b", 1));
+  assert_true(has(s, id, "b", 1));
+  assert_int_equal(access(path, F_OK), 0);
+  blob_close(&s);
+}
+
 static void full_disk_is_a_refused_put(void **state) {
   pid_t pid = fork();
   if (!pid) {
@@ -294,6 +311,7 @@ int main(void) {
       IN_DIR(links_and_other_kinds_are_refused),
       IN_DIR(file_of_another_user_is_refused),
       IN_DIR(kill_9_leaves_whole_files_or_none),
+      IN_DIR(temporary_file_of_another_store_is_left_alone),
       IN_DIR(full_disk_is_a_refused_put),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,14 +65,15 @@ static void first_row_of_known_failures_decides(void **state) {
   static const char list[] = "# llvmpipe* | * | * | a comment\n\n  no row\n* | * | only three\n | * | * | empty\n"
                              "llvmpipe* | 26.1.* | matrix 8x8x8 f16* | slow\r\nllvmpipe* | 26.* | matrix * | ok\n"
                              "*|*|matrix *|others\nMali* | 1.[0-4].? | device | hangs";
-  static const struct { const char *name, *version, *step, *why; } rows[] = {
-      {"llvmpipe (256 bits)", "26.1.6", "matrix 8x8x8 f16 x f16 -> f32 subgroup", "known bad: slow"},
-      {"llvmpipe (256 bits)", "26.1.6", "matrix 8x8x8 i8 x i8 -> i32 subgroup", NULL},
-      {"llvmpipe (256 bits)", "22.3.6", "matrix 8x8x8 i8 x i8 -> i32 subgroup", "known bad: others"},
-      {"llvmpipe (256 bits)", "26.1.6", "device", NULL},
-      {"Mali-G57", "1.4.0", "device", "known bad: hangs"},
-      {"Mali-G57", "1.5.0", "device", NULL},
-      {"", "", "", NULL}};
+  static const struct {
+    const char *name, *version, *step, *why;
+  } rows[] = {{"llvmpipe (256 bits)", "26.1.6", "matrix 8x8x8 f16 x f16 -> f32 subgroup", "known bad: slow"},
+              {"llvmpipe (256 bits)", "26.1.6", "matrix 8x8x8 i8 x i8 -> i32 subgroup", NULL},
+              {"llvmpipe (256 bits)", "22.3.6", "matrix 8x8x8 i8 x i8 -> i32 subgroup", "known bad: others"},
+              {"llvmpipe (256 bits)", "26.1.6", "device", NULL},
+              {"Mali-G57", "1.4.0", "device", "known bad: hangs"},
+              {"Mali-G57", "1.5.0", "device", NULL},
+              {"", "", "", NULL}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     vk_id id = {.key = ""};
     char why[128] = "";
@@ -87,10 +88,11 @@ static void first_row_of_known_failures_decides(void **state) {
 static void hidden_features_are_not_reported(void **state) {
   vk_all_features f;
   vk_all_properties q;
+  const vk_features used = {.explicit_layout = true, .budget = true, .binaries = true};
   char said[512];
   memset(&f, 1, sizeof f), memset(&q, 1, sizeof q);
   q.v11.subgroupSupportedOperations = UINT32_MAX;
-  vk_say_lacking(&f, &q, true, said, sizeof said);
+  vk_say_lacking(&f, &q, &used, said, sizeof said);
   assert_string_equal(said, "");
   setenv("TSR_VK_HIDE", "timeline,shuffle,rte,coopmat,shared=16384,invocations=128,buffer=0,allocation=8388608", 1);
   vk_hide_features(&f), vk_hide_properties(&q);
@@ -107,7 +109,7 @@ static void hidden_features_are_not_reported(void **state) {
   assert_int_equal(q.v11.maxMemoryAllocationSize, 8388608);
   assert_true(vk_hides_extension("VK_KHR_cooperative_matrix"));
   assert_false(vk_hides_extension("VK_NV_cooperative_matrix2") || vk_hides_extension("VK_KHR_shader_clock"));
-  vk_say_lacking(&f, &q, true, said, sizeof said);
+  vk_say_lacking(&f, &q, &used, said, sizeof said);
   assert_string_equal(said,
                       "fences for timeline semaphores; shared memory for subgroup shuffles; hidden by TSR_VK_HIDE: "
                       "timeline,shuffle,rte,coopmat,shared=16384,invocations=128,buffer=0,allocation=8388608");
@@ -121,8 +123,28 @@ static void hidden_features_are_not_reported(void **state) {
   unsetenv("TSR_VK_HIDE");
 }
 
+/* Each extension that has something in its place by itself. */
+static void absent_extensions_are_told_apart(void **state) {
+  static const struct {
+    vk_features used;
+    const char *want;
+  } rows[] = {{{.budget = true, .binaries = true}, "shared memory as words for explicit layout"},
+              {{.explicit_layout = true, .binaries = true}, "the driver's own refusals for memory budgets"},
+              {{.explicit_layout = true, .budget = true}, "the driver's pipeline cache for pipeline binaries"}};
+  vk_all_features f;
+  vk_all_properties q;
+  char said[512];
+  memset(&f, 1, sizeof f), memset(&q, 1, sizeof q);
+  q.v11.subgroupSupportedOperations = UINT32_MAX;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    vk_say_lacking(&f, &q, &rows[i].used, said, sizeof said);
+    assert_string_equal(said, rows[i].want);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(hidden_features_are_not_reported),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(absent_extensions_are_told_apart),
+                                     cmocka_unit_test(hidden_features_are_not_reported),
                                      cmocka_unit_test(first_row_of_known_failures_decides),
                                      cmocka_unit_test(subgroup_size_is_required_only_where_allowed),
                                      cmocka_unit_test(selftest_values_are_small_and_not_negative)};
