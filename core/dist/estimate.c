@@ -2,6 +2,7 @@
 #include "core/dist/estimate.h"
 
 #include "core/dist/overlap.h"
+#include "core/dist/taken.h"
 #include "core/ir/graph/collective.h"
 
 static double bytes_of(const ir_type *t) { return (double)ir_type_bytes(t); }
@@ -33,13 +34,18 @@ double dist_op_us(const dist_links *l, const ir_op *op, double *flops) {
   return dist_compute_us(l->machine, op->operands[0]->type->dtype, s.flops, bytes > 0 ? bytes : 0);
 }
 
-static double step_us(const dist_step *x, dist_links *l, double *flops) {
+/* Ops of a step that move nothing: of transposes those that a product of the same step takes as they lie. */
+static bool moves_nothing(const ir_op *op, const bool *taken) {
+  return graph_is_alias(op) || (taken[op->scratch] && op->results[0]->scratch < 0);
+}
+
+static double step_us(const dist_step *x, dist_links *l, const bool *taken, double *flops) {
   double us = 0, bytes, f;
   for (int i = 0; i < x->n_ops; i++) {
     if (x->kind == DIST_COMM) us += dist_collective_us(l, x->ops[i], &bytes, NULL);
     else if (x->kind == DIST_LOCAL)
       us += dist_compute_us(l->machine, TSR_F32, 0, 2 * bytes_of(x->ops[i]->results[0]->type));
-    else us += dist_op_us(l, x->ops[i], &f), *flops += f;
+    else if (!moves_nothing(x->ops[i], taken)) us += dist_op_us(l, x->ops[i], &f), *flops += f;
   }
   return us;
 }
@@ -58,7 +64,7 @@ static bool in_registers(const ir_value *v) {
 }
 
 /* Every value that is made and used up in the step gets its readers; false: out of memory. */
-static bool note_readers(arena *a, const dist_step *x) {
+static bool note_readers(arena *a, const dist_step *x, const bool *taken) {
   int n = 0;
   for (int i = 0; i < x->n_ops; i++) n += x->ops[i]->n_results;
   readers *next = arena_array(a, readers, n + 1);
@@ -71,7 +77,7 @@ static bool note_readers(arena *a, const dist_step *x) {
       r->n++, r->last = i;
       r->pointwise &= pointwise, r->folds &= pointwise || graph_is_kind(x->ops[i], GRAPH_REDUCTION);
     }
-    for (int k = 0; k < x->ops[i]->n_results && !graph_is_alias(x->ops[i]); k++) {
+    for (int k = 0; k < x->ops[i]->n_results && !moves_nothing(x->ops[i], taken); k++) {
       if (x->ops[i]->results[k]->scratch >= 0) continue;
       *next = (readers){.last = -1, .pointwise = true, .folds = true};
       x->ops[i]->results[k]->data = next++;
@@ -87,11 +93,11 @@ static void forget_readers(const dist_step *x) {
 
 /* The most that values inside a step take at once, each from its op to its last reader. The func's values have no data
  * of others. */
-static bool inside(arena *a, const dist_step *x, double *most) {
+static bool inside(arena *a, const dist_step *x, const bool *taken, double *most) {
   double now = 0;
   *most = 0;
   forget_readers(x);
-  if (!note_readers(a, x)) return false;
+  if (!note_readers(a, x, taken)) return false;
   for (int i = 0; i < x->n_ops; i++) {
     for (int k = 0; k < x->ops[i]->n_results; k++) {
       const ir_value *v = x->ops[i]->results[k];
@@ -115,20 +121,21 @@ tsr_status dist_estimate_make(arena *a, const dist_program *p, const dist_schedu
   double free[DIST_STREAMS] = {0}, own = 0, *hidden = arena_array(a, double, s->n_steps + 1);
   dist_span *spans = arena_array(a, dist_span, s->n_steps + 1);
   *out = (dist_estimate){.n_events = s->n_steps, .events = arena_array(a, dist_event, s->n_steps + 1)};
-  if (!out->events || !hidden || !spans) return st_oom();
+  const bool *taken = dist_taken(a, p->func);
+  if (!out->events || !hidden || !spans || !taken) return st_oom();
   for (int i = 0; i < s->n_steps; i++) {
     const dist_step *x = &s->steps[i];
     double from = free[x->stream];
     for (int k = 0; k < x->n_waits; k++)
       if (out->events[x->waits[k]].to > from) from = out->events[x->waits[k]].to;
-    const double us = step_us(x, l, &out->flops);
+    const double us = step_us(x, l, taken, &out->flops);
     spans[i] = (dist_span){from, free[x->stream] = from + us};
     out->events[i] = (dist_event){i, x->stream, from, from + us};
     *(x->kind == DIST_COMM ? &out->comm_us : &out->compute_us) += us;
     for (int k = 0; k < x->n_ops && x->kind == DIST_COMM; k++) out->sent += dist_collective_sent(l, x->ops[k]);
     if (out->events[i].to > out->us) out->us = out->events[i].to;
     double values = 0;
-    if (x->kind == DIST_COMPUTE && !inside(a, x, &values)) return st_oom();
+    if (x->kind == DIST_COMPUTE && !inside(a, x, taken, &values)) return st_oom();
     own += values; /* each step is a program, with memory of its own */
   }
   dist_overlap(s, spans, hidden);

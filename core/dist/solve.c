@@ -6,6 +6,7 @@
 
 #include "core/base/dtype.h"
 #include "core/base/int_math.h"
+#include "core/dist/taken.h"
 
 #define BAD(op, hint, ...) st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("shard", op, hint), __VA_ARGS__)
 
@@ -39,7 +40,7 @@ static void find_summed(dist_problem *p) {
   }
 }
 
-static tsr_status describe(dist_problem *p, ir_op *op, dist_node *n) {
+static tsr_status describe(dist_problem *p, ir_op *op, bool taken, dist_node *n) {
   graph_space space;
   n->op = op;
   if (graph_is_kind(op, GRAPH_COLLECTIVE))
@@ -49,7 +50,7 @@ static tsr_status describe(dist_problem *p, ir_op *op, dist_node *n) {
   if (!(n->want = arena_array(&p->arena, dist_spec, op->n_operands + 1))) return st_oom();
   if (!dist_classes(&p->arena, op, &n->classes, &n->n_classes)) return st_oom();
   if (op->n_results && op->n_operands && graph_space_of(op, &space)) {
-    const bool free = graph_is_alias(op) || graph_is_kind(op, GRAPH_COLLECTIVE);
+    const bool free = taken || graph_is_alias(op) || graph_is_kind(op, GRAPH_COLLECTIVE);
     n->flops = space.flops, n->bytes = free ? 0 : space.bytes;
   }
   return NULL;
@@ -63,12 +64,13 @@ tsr_status dist_problem_init(dist_problem *p, ir_op *func, const dist_mesh *mesh
   number_values(p);
   p->values = arena_array(&p->arena, dist_value, p->n_values + 1);
   p->nodes = arena_array(&p->arena, dist_node, p->n_nodes + 1);
-  if (!st && (!p->values || !p->nodes)) st = st_oom();
+  const bool *taken = dist_taken(&p->arena, func);
+  if (!st && (!p->values || !p->nodes || !taken)) st = st_oom();
   const ir_block *body = func->regions[0];
   for (int i = 0; i < body->n_args && !st; i++) p->values[i] = (dist_value){.v = body->args[i]};
   for (ir_op *o = body->first; o && !st; o = o->next) {
     for (int i = 0; i < o->n_results; i++) p->values[o->results[i]->scratch] = (dist_value){.v = o->results[i]};
-    st = describe(p, o, &p->nodes[o->scratch]);
+    st = describe(p, o, taken[o->scratch], &p->nodes[o->scratch]);
   }
   for (int i = 0; i < p->n_values && !st; i++) p->values[i].wanted = p->values[i].v->shard;
   if (!st && p->rules.keep_order) find_summed(p);

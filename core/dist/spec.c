@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/int_math.h"
+#include "core/ir/layout.h"
 #include "core/ir/shard.h"
 
 static const char *const hows[N_DIST_HOW] = {"sum", "max", "min", "prod"};
@@ -47,6 +48,11 @@ tsr_status dist_spec_parse(const dist_mesh *m, const char *shard, int rank, cons
   for (int i = 0; i < TSR_MAX_RANK; i++) last[i] = DIST_MAX_AXES;
   for (const char *at = shard; ir_shard_next(&at, shard, &a);) TSR_TRY(add(m, &a, what, last, out));
   return NULL;
+}
+
+void dist_spec_as_written(dist_spec *s, const char *layout) {
+  const dist_spec memory = *s;
+  for (int i = 0; layout && i < s->rank; i++) s->dim[ir_layout_dim(layout, i)] = memory.dim[i];
 }
 
 void dist_spec_print(strb *b, const dist_mesh *m, const dist_spec *s) {

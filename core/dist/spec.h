@@ -28,6 +28,10 @@ static inline uint32_t dist_spec_cuts(const dist_spec *s) {
   return axes;
 }
 
+/* Of a tensor with this layout (ir/layout.h; NULL: none) the spec in memory's order becomes that of the tensor as it is
+ * written. */
+void dist_spec_as_written(dist_spec *s, const char *layout);
+
 /* From ir/shard.h's text, and to it. `what` names the value in the message. */
 TSR_MUST_USE tsr_status dist_spec_parse(const dist_mesh *m, const char *shard, int rank, const char *what,
                                         dist_spec *out);

@@ -3,6 +3,7 @@
 
 #include "core/dist/search.h"
 #include "core/passes/graph/expand_ops.h"
+#include "core/passes/graph/layouts.h"
 #include "core/runtime/dist.h"
 
 static const char fn[] = "graph_autoshard";
@@ -57,6 +58,7 @@ tsr_status tsr_graph_autoshard(tsr_graph *g, const tsr_mesh *mesh, const tsr_dis
   for (int i = 0; i < g->func->regions[0]->n_args && !st; i++)
     if (ir_type_count(g->func->regions[0]->args[i]->type) == IR_DYNAMIC)
       st = RT_BAD(g->ctx, fn, "tsr_graph_specialize gives it a number", "input %d has an unknown dimension", i);
+  if (!st) st = graph_apply_layouts(m, &passes);
   if (!st) st = graph_expand_module(m, &passes);
   ir_op *func = graph_find_func(m, ir_get_str(g->func, "sym_name", NULL));
   if (!st && !(st = dist_problem_init(&p, func, &mesh->m, &machine, &rules))) {
@@ -67,6 +69,9 @@ tsr_status tsr_graph_autoshard(tsr_graph *g, const tsr_mesh *mesh, const tsr_dis
       st = RT_BAD(g->ctx, fn, "a larger mesh, or a topology whose devices have more memory",
                   "the inputs need at least %.4g MB of each rank, there are %.4g", found.memory * 1e-6,
                   machine.device.memory_gbytes * 1e3);
+    /* Found in memory's order, told as the graph is written. */
+    for (int i = 0; i < p.n_args && !st; i++)
+      dist_spec_as_written(&found.args[i], g->func->regions[0]->args[i]->layout);
     if (!st) explain(&b, &p, &found);
     if (!st) st = write_shards(g, &p, &found);
     if (!st && why) st = rt_text(g->ctx, &b, why);

@@ -17,6 +17,10 @@ static const char *const bench_keys[] = {"ranks",      "overlap_us", "in_order_u
 static const char whole[] =
     "\"tessera.graph.func\"() ({\n^bb0(%x: tensor<64x32xf32>):\n%y = \"tessera.graph.exp\"(%x)\n"
     "\"tessera.graph.return\"(%y) : (tensor<64x32xf32>) -> ()\n}) : () -> ()\n";
+/* Column-major in memory, cut by the columns that are written. */
+static const char layout[] =
+    "\"tessera.graph.func\"() ({\n^bb0(%w: tensor<64x32xf32, {layout = [1, 0], shard = [\"*\", \"tp\"]}>):\n%y = "
+    "\"tessera.graph.exp\"(%w)\n\"tessera.graph.return\"(%y) : (tensor<64x32xf32>) -> ()\n}) : () -> ()\n";
 static const char lab[] = "{\"name\": \"lab\", \"levels\": [{\"name\": \"bus\", \"ranks\": 16, \"latency_us\": 1, "
                           "\"gbytes_per_s\": 10}], \"device\": {\"name\": \"toy\", \"tflops_16\": 1, \"tflops_32\": 1, "
                           "\"memory_gbytes_per_s\": 100, \"memory_gbytes\": 1}}";
@@ -68,6 +72,7 @@ int main(void) {
   cli_write(&c, "program.mlir", program, sizeof program - 1);
   cli_write(&c, "whole.mlir", whole, sizeof whole - 1);
   cli_write(&c, "step.mlir", step, sizeof step - 1);
+  cli_write(&c, "layout.mlir", layout, sizeof layout - 1);
   cli_write(&c, "lab.json", lab, sizeof lab - 1);
   cli_write(&c, "bad.json", "{\"levels\": [", 12);
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
@@ -76,6 +81,9 @@ int main(void) {
   cli_expect(&c, "plan program.mlir --mesh tp=4,dp=2 --topology lab.json", 0, "toy: 1 TFLOP/s");
   cli_has_keys(&c, "plan program.mlir --mesh tp=4,dp=2 --topology lab.json --json", keys);
   cli_expect(&c, "plan whole.mlir --mesh dp=8 --topology h100x8", 0, "x: dp,*");
+  cli_expect(&c, "plan layout.mlir --mesh tp=2 --topology lab.json", 0, "w: *,tp");
+  cli_expect(&c, "plan layout.mlir --mesh tp=2 --topology lab.json", 0, "computing 0.13824 us"); /* with a transpose */
+  cli_expect(&c, "run layout.mlir --mesh tp=2", 0, "results are the reference's");
   cli_expect(&c, "plan whole.mlir --mesh tp,dp --ranks 16384 --topology infiniband", 0, "16384 ranks");
   cli_has_keys(&c, "plan gpt3_175b --mesh tp=8,pp=3,dp=3 --topology nvl72 --json", model_keys);
   cli_expect(&c, "plan gpt3_175b --mesh tp=8,pp=4,dp=2 --microbatches 8 --topology infiniband", 0, "idle ");

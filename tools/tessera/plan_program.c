@@ -5,7 +5,9 @@
 
 #include "core/dist/chunk.h"
 #include "core/dist/search.h"
+#include "core/dist/taken.h"
 #include "core/ir/graph/expand.h"
+#include "core/passes/graph/layouts.h"
 #include "tools/tessera/plan.h"
 
 typedef struct planned {
@@ -20,6 +22,7 @@ typedef struct planned {
   dist_links links;
   dist_mesh mesh;
   ir_op *func;
+  const char **layouts; /* by input, as the text has it */
   arena arena;
   int64_t stages;
   dist_training training;
@@ -38,6 +41,10 @@ static tsr_status read_graph(const plan_request *q, planned *p, ir_op **func, co
   for (int i = 0; i < (*func)->regions[0]->n_args; i++)
     if (ir_type_count((*func)->regions[0]->args[i]->type) < 0)
       return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("plan", NULL, NULL), "input %d has an unknown dimension", i);
+  const ir_block *body = (*func)->regions[0];
+  if (!(p->layouts = arena_array(&p->arena, const char *, body->n_args + 1))) return st_oom();
+  for (int i = 0; i < body->n_args; i++) p->layouts[i] = body->args[i]->layout;
+  TSR_TRY(graph_apply_layouts(p->m, NULL));
   TSR_TRY(graph_expand(*func, &(graph_expand_options){.keep = keep}));
   return ir_verify(p->m);
 }
@@ -45,13 +52,14 @@ static tsr_status read_graph(const plan_request *q, planned *p, ir_op **func, co
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
 /* The ops in order cut into stages of about the same time; forward[s] gets a stage's. What crosses a cut, at most. */
-static double cut_stages(planned *p, double *forward) {
+static double cut_stages(planned *p, const bool *taken, double *forward) {
   const double each = p->estimate.us / (double)p->stages;
   double at = 0, most = 0, f, bytes;
   for (const ir_op *o = p->program.func->regions[0]->first; o->n_results; o = o->next) {
     int64_t s = each > 0 ? (int64_t)(at / each) : 0;
     if (s >= p->stages) s = p->stages - 1;
     const double us = graph_is_kind(o, GRAPH_COLLECTIVE) ? dist_collective_us(&p->links, o, &bytes, NULL)
+                      : taken[o->scratch]                ? 0
                                                          : dist_op_us(&p->links, o, &f);
     forward[s] += us;
     at += us;
@@ -63,8 +71,9 @@ static double cut_stages(planned *p, double *forward) {
 
 static tsr_status make_pipeline(planned *p) {
   double *forward = arena_array(&p->arena, double, 2 * p->stages), *backward = forward ? forward + p->stages : NULL;
-  if (!forward) return st_oom();
-  const double sent = cut_stages(p, forward);
+  const bool *taken = dist_taken(&p->arena, p->program.func);
+  if (!forward || !taken) return st_oom();
+  const double sent = cut_stages(p, taken, forward);
   for (int64_t s = 0; s < p->stages; s++) backward[s] = 2 * forward[s];
   const uint32_t pp = 1u << dist_mesh_axis(&p->mesh, "pp", 2);
   const double send = dist_coll_us(&p->links, COLL_SEND_RECV, pp, sent, NULL);
@@ -115,9 +124,12 @@ static tsr_status make_plan(const plan_request *q, planned *p, ir_op *func) {
 
 /* ---- telling ----------------------------------------------------------------------------------------------------- */
 
-static void put_spec(const planned *p, const dist_spec *s, strb *b) {
+/* Of input i, as the text has it. */
+static void put_spec(const planned *p, int i, strb *b) {
+  dist_spec s = p->program.inputs[i];
+  dist_spec_as_written(&s, p->layouts[i]);
   b->n = 0;
-  dist_spec_print(b, &p->mesh, s);
+  dist_spec_print(b, &p->mesh, &s);
 }
 
 static void print_collectives(planned *p, bool json) {
@@ -151,7 +163,7 @@ static void print_text(const plan_request *q, planned *p) {
     printf("shards found by search (%d ways tried; %.6g us with all inputs whole):\n", p->found.n_tried,
            p->found.whole_us);
   for (int i = 0; i < p->program.n_inputs; i++) {
-    put_spec(p, &p->program.inputs[i], &b);
+    put_spec(p, i, &b);
     printf("  %s: %s\n", body->args[i]->name ? body->args[i]->name : "input", strb_text(&b));
   }
   printf("collectives of a rank:\n");
@@ -182,7 +194,7 @@ static void print_json(const plan_request *q, planned *p) {
     printf("%s\"%s\": %lld", i ? ", " : "", p->mesh.name[i], (long long)p->mesh.size[i]);
   printf("}, \"searched\": %s, \"shards\": [", p->searched ? "true" : "false");
   for (int i = 0; i < p->program.n_inputs; i++) {
-    put_spec(p, &p->program.inputs[i], &b);
+    put_spec(p, i, &b);
     printf("%s{\"input\": ", i ? ", " : ""), cli_json_string(stdout, body->args[i]->name ? body->args[i]->name : "");
     printf(", \"shard\": \"%s\"}", strb_text(&b));
   }

@@ -5,6 +5,7 @@
 
 #include "core/base/dtype.h"
 #include "core/ir/graph/eval.h"
+#include "core/ir/graph/perm.h"
 #include "core/passes/graph/rules.h"
 
 enum { FOLD_MAX = 4096 }; /* elements of a constant, and points of the space, worth computing here */
@@ -275,16 +276,6 @@ ir_value *rule_constant_fold(rewrite *r) {
 /* ---- matmul ---------------------------------------------------------------------------------------------------- */
 
 /* Does op swap exactly the last two dimensions? */
-static bool swaps_last(const ir_op *op) {
-  int perm[TSR_MAX_RANK];
-  if (!graph_is(op, G_TRANSPOSE)) return false;
-  int rank = op->operands[0]->type->rank;
-  graph_perm(op, perm);
-  for (int i = 0; i + 2 < rank; i++)
-    if (perm[i] != i) return false;
-  return rank >= 2 && perm[rank - 1] == rank - 2;
-}
-
 static ir_value *product_like(rewrite *r, const ir_op *like, ir_value *a, ir_value *b, bool ta, bool tb) {
   ir_op *op = ir_op_new(&r->b, like->def, 2, (ir_value *[]){a, b}, 1, &result(r)->type, 0);
   for (int i = 0; op && i < like->n_attrs; i++)
@@ -302,7 +293,7 @@ ir_value *rule_transpose_into_matmul(rewrite *r) {
   if (!graph_is_kind(r->op, GRAPH_CONTRACTION)) return NULL;
   graph_contract g = graph_contract_get(r->op);
   ir_value *a = r->op->operands[0], *b = r->op->operands[1];
-  bool sa = a->def && swaps_last(a->def), sb = b->def && swaps_last(b->def);
+  bool sa = a->def && graph_swaps_last(a->def), sb = b->def && graph_swaps_last(b->def);
   if (!sa && !sb) return NULL;
   return product_like(r, r->op, sa ? a->def->operands[0] : a, sb ? b->def->operands[0] : b, g.transpose_a != sa,
                       g.transpose_b != sb);
@@ -327,7 +318,7 @@ ir_value *rule_fuse_dequantize(rewrite *r) {
 }
 
 ir_value *rule_transpose_of_matmul(rewrite *r) {
-  if (!swaps_last(r->op)) return NULL;
+  if (!graph_swaps_last(r->op)) return NULL;
   ir_value *p = r->op->operands[0];
   if (!graph_is_kind(p->def, GRAPH_CONTRACTION)) return NULL;
   if (p->n_uses != 1) {
