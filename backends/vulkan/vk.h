@@ -55,8 +55,8 @@ struct be_instance {
 /* What a physical device has, beyond tsr_caps. */
 typedef struct vk_features {
   bool coopmat, bfloat16, float8, nv2, nv2_workgroup, nv2_reduce, nv2_convert, nv2_per_element, nv2_tensor,
-      explicit_layout, robustness_off, statistics, clock, memory_fd, semaphore_fd, budget,
-      push_descriptor, has_binaries, binaries /* in use */;
+      explicit_layout, robustness_off, statistics, clock, memory_fd, semaphore_fd, budget, push_descriptor,
+      has_binaries, binaries; /* reported, and used: the self-test didn't fail */
   bool f64, i64, i16, i8, f16, storage8, storage16, subgroup_types, subgroup_size_control, full_subgroups,
       scalar_layout;
   bool bda, timeline, sync2, maintenance4, memory_model;
