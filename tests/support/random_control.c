@@ -1,5 +1,7 @@
 /* tests/support/random_control.c - random graphs of if and while: loops whose trips an operand says, loops of known
- * trips, branches of an operand's; short ones, which are written out, and products, which are programs of their own. */
+ * trips, branches of an operand's; short ones, which are written out, and products, which are programs of their own;
+ * of real and of complex numbers. */
+#include "core/base/dtype.h"
 #include "tests/support/random_build.h"
 
 static bool coin(build *b) { return rng_range(b->r, 0, 1) != 0; }
@@ -35,8 +37,22 @@ static void give(build *b, part *p, tsr_value v) {
   if (!b->st) b->st = tsr_graph_output(p->g, v);
 }
 
+/* v / (1 + |v|), which stays below 1, of v times the means of w's columns, or of the conjugates of v. */
+static tsr_value complex_step(build *b, part *p, tsr_dtype t, bool product) {
+  const tsr_attr first = TSR_INTS("axes", ((int64_t[]){0}), 1), to = TSR_STRING("dtype", tsr_dtype_name(t));
+  tsr_value v = p->v[1], one = b->st ? 0 : number(b, p->g, 1);
+  if (product) v = add_op(b, p, "mul", 2, (tsr_value[]){v, add_op(b, p, "reduce_mean", 1, &p->v[2], &first)}, NULL);
+  else v = add_op(b, p, "conj", 1, &v, NULL);
+  tsr_value size = add_op(b, p, "abs", 1, &v, NULL);
+  size = add_op(b, p, "cast", 1, &size, &to);
+  one = add_op(b, p, "cast", 1, &one, &to);
+  size = add_op(b, p, "add", 2, (tsr_value[]){one, size}, NULL);
+  return add_op(b, p, "div", 2, (tsr_value[]){v, size}, NULL);
+}
+
 /* v times w, or a few elementwise ops, which stay below 1. */
-static tsr_value step(build *b, part *p, bool product) {
+static tsr_value step(build *b, part *p, tsr_dtype t, bool product) {
+  if (dtype_is_complex(t)) return complex_step(b, p, t, product);
   tsr_value v[2] = {p->v[1], p->v[2]};
   v[0] = add_op(b, p, product ? "matmul" : "mul", 2, product ? v : (tsr_value[]){v[0], v[0]}, NULL);
   return add_op(b, p, coin(b) ? "tanh" : "sin", 1, v, NULL);
@@ -50,7 +66,7 @@ static void loop(build *b, tsr_dtype t, tsr_shape s, tsr_shape w, const tsr_valu
   part cond = begin(b, t, s, w), body = begin(b, t, s, w);
   give(b, &cond, add_op(b, &cond, "compare", 2, (tsr_value[]){cond.v[0], b->st ? 0 : number(b, cond.g, most)}, &lt));
   give(b, &body, add_op(b, &body, "add", 2, (tsr_value[]){body.v[0], b->st ? 0 : number(b, body.g, 1)}, NULL));
-  give(b, &body, step(b, &body, product));
+  give(b, &body, step(b, &body, t, product));
   tsr_value v[3] = {coin(b) ? x[0] : b->st ? 0 : number(b, b->g, 0), x[1], x[2]}, out[2] = {0};
   if (!b->st) b->st = tsr_graph_while(b->g, cond.g, body.g, v, 3, 2, rng_range(b->r, 0, 14), out);
   say(b, " while k < %d%s", (int)most, product ? " matmul" : "");
@@ -64,7 +80,7 @@ static void branch(build *b, tsr_dtype t, tsr_shape s, tsr_shape w, const tsr_va
   part p[2];
   for (int i = 0; i < 2; i++) {
     p[i] = begin(b, t, s, w);
-    give(b, &p[i], step(b, &p[i], coin(b)));
+    give(b, &p[i], step(b, &p[i], t, coin(b)));
   }
   tsr_value c = 0, out = 0;
   const tsr_value two[2] = {x[0], b->st ? 0 : number(b, b->g, (int32_t)rng_range(b->r, -2, 2))};
@@ -76,8 +92,8 @@ static void branch(build *b, tsr_dtype t, tsr_shape s, tsr_shape w, const tsr_va
 }
 
 void random_control(build *b) {
-  static const tsr_dtype types[] = {TSR_F32, TSR_F32, TSR_F16, TSR_BF16};
-  const tsr_dtype t = types[rng_range(b->r, 0, 3)];
+  static const tsr_dtype types[] = {TSR_F32, TSR_F32, TSR_F16, TSR_BF16, TSR_COMPLEX64, TSR_COMPLEX128};
+  const tsr_dtype t = types[rng_range(b->r, 0, 5)];
   const int64_t n = rng_range(b->r, 1, 20);
   const tsr_shape s = {2, {rng_range(b->r, 0, 20) ? rng_range(b->r, 1, 20) : 0, n}}, w = {2, {n, n}};
   tsr_value x[3] = {input(b, TSR_I32, (tsr_shape){.rank = 0}), input(b, t, s), input(b, t, w)};

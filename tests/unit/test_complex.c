@@ -274,6 +274,43 @@ static void division_and_magnitude_of_large_and_small_numbers(void **state) {
   close_rig(&r);
 }
 
+/* x times itself while i < n, an operand. */
+#define SQUARES                                                                                                        \
+  CONSTANT("0", "i32")                                                                                                 \
+  "%i, %r = \"tessera.graph.while\"(%0, %x, %n) ({\n^bb0(%k: tensor<i32>, %v: tensor<2xcomplex<f32>>, %m: "              \
+  "tensor<i32>):\n" OPA("c", "compare", "%k, %m", "predicate = \"lt\"") "\"tessera.graph.return\"(%c)\n}, {\n"          \
+  "^bb0(%k: tensor<i32>, %v: tensor<2xcomplex<f32>>, %m: tensor<i32>):\n"                                              \
+  "%o = \"tessera.graph.constant\"() {value = dense<1> : tensor<i32>}\n" OP("l", "add", "%k, %o")                      \
+  OP("w", "mul", "%v, %v") "\"tessera.graph.return\"(%l, %w)\n}) {carried = 2, max_trips = 9}\n"
+
+/* Where its trips are unknown a loop of complex numbers is refused for that, and only where a derivative needs it. */
+static void unknown_trips_matter_where_a_derivative_needs_them(void **state) {
+  static const char args[] = "%x: tensor<2xcomplex<f32>>, %n: tensor<i32>, %y: tensor<2xf32>";
+  static const char body[] = SQUARES OP("a", "abs", "%r") OP("p", "mul", "%a, %y")
+      OPA("s", "reduce_sum", "%p", "axes = [0]");
+  const char *text = func(args, body, "%s");
+  const float complex x[2] = {0.5f + 1.0f * I, -1.5f};
+  const float y[2] = {1, 2};
+  const int32_t n = 2;
+  rig r;
+  tsr_graph *g, *d;
+  OK(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &r.ctx));
+  OK(tsr_device_open(r.ctx, "cpu:0", &r.dev));
+  OK(tsr_graph_parse(r.ctx, text, strlen(text), "test.mlir", &g));
+  tsr_status st = tsr_graph_grad(g, (const tsr_value[]){1}, 1, &d);
+  assert_true(gt_says(tsr_status_message(st), "has no derivative: how many trips it makes"));
+  tsr_status_free(st);
+  OK(tsr_graph_grad(g, (const tsr_value[]){3}, 1, &d)); /* that of y is |r| */
+  float sum, by_y[2];
+  OK(tsr_program_compile(r.dev, d, NULL, &r.p));
+  run(&r, (const void *const[]){x, &n, y}, (void *const[]){&sum, by_y});
+  for (int i = 0; i < 2; i++) assert_true(fabs(by_y[i] - pow(cabs(x[i]), 4)) < 1e-5);
+  assert_true(fabsf(sum - by_y[0] - 2 * by_y[1]) < 1e-5f);
+  tsr_graph_destroy(&d);
+  tsr_graph_destroy(&g);
+  close_rig(&r);
+}
+
 /* ---- files ----------------------------------------------------------------------------------------------------- */
 
 static void npy_files_hold_complex_numbers(void **state) {
@@ -310,6 +347,7 @@ int main(void) {
       cmocka_unit_test(oracle_knows_nothing_of_what_overflows_on_the_way),
       cmocka_unit_test(programs_keep_the_types_of_their_ends),
       cmocka_unit_test(division_and_magnitude_of_large_and_small_numbers),
+      cmocka_unit_test(unknown_trips_matter_where_a_derivative_needs_them),
       cmocka_unit_test(npy_files_hold_complex_numbers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,15 +60,17 @@ static tsr_status verify_elements(const ir_op *op) {
   const ir_block *r = op->regions[0];
   static const char remedy[] = "as_real before the kernel gives it pairs";
   for (int i = 0; i < r->n_args; i++)
-    if (r->args[i]->type && dtype_is_complex(r->args[i]->type->dtype))
+    if (!r->args[i]->type || graph_is_kind(r->first, GRAPH_CONTROL)) continue;
+    else if (dtype_is_complex(r->args[i]->type->dtype))
       return ir_error(op, remedy, "block argument %d has complex elements", i);
-    else if (r->args[i]->type && dtype_packed(r->args[i]->type->dtype) && !graph_is_kind(r->first, GRAPH_CONTROL))
+    else if (dtype_packed(r->args[i]->type->dtype))
       return ir_error(op, "as_bytes before the kernel gives it bytes", "block argument %d has packed elements", i);
   for (const ir_op *o = r->first; o; o = o->next)
     for (int i = 0; i < o->n_results; i++)
-      if (o->results[i]->type && dtype_is_complex(o->results[i]->type->dtype))
+      if (!o->results[i]->type || graph_is_kind(o, GRAPH_CONTROL)) continue;
+      else if (dtype_is_complex(o->results[i]->type->dtype))
         return ir_error(o, remedy, "gives complex elements inside a kernel");
-      else if (o->results[i]->type && dtype_packed(o->results[i]->type->dtype) && !graph_is_kind(o, GRAPH_CONTROL))
+      else if (dtype_packed(o->results[i]->type->dtype))
         return ir_error(o, "as_packed behind the kernel", "gives packed elements inside a kernel");
   return NULL;
 }

@@ -126,8 +126,7 @@ tsr_status tile_verify_control(const ir_op *op) {
                     (long long)outputs);
   if (most < 0 || most > INT32_MAX) return ir_error(op, "0 to 2^31 - 1", "max_trips = %lld", (long long)most);
   for (int i = 0; i < op->n_operands; i++) {
-    if (op->operands[i]->type->kind != IR_T_TENSOR || dtype_is_complex(op->operands[i]->type->dtype))
-      return ir_error(op, NULL, "operand %d must be a tensor of real numbers", i);
+    if (op->operands[i]->type->kind != IR_T_TENSOR) return ir_error(op, NULL, "operand %d must be a tensor", i);
     const ir_op *d = op->operands[i]->def;
     if (i >= n && !(d && strstr(d->def->name, ".buffer")))
       return ir_error(op, NULL, "operand %d must be a buffer: the op writes it", i);

@@ -8,15 +8,9 @@
 
 static bool is_complex(const ir_value *v) { return dtype_is_complex(v->type->dtype); }
 
-static bool takes_part(const ir_op *op) {
-  for (int i = 0; i < op->n_operands; i++)
-    if (is_complex(op->operands[i])) return true;
-  return op->n_results == 1 && is_complex(op->results[0]);
-}
-
 static bool has_complex(const ir_op *func) {
   for (const ir_op *o = func->regions[0]->first; o; o = o->next)
-    if (takes_part(o)) return true;
+    if (graph_has_value(o, is_complex)) return true;
   return false;
 }
 
@@ -25,35 +19,50 @@ static tsr_status split_op(ir_op *op) {
   return graph_stand_in(op, is_complex, graph_ext(op)->pairs);
 }
 
-/* What a function returns has its own type. */
-static tsr_status join_results(ir_op *ret) {
-  ir_builder b = ir_before(ret);
-  for (int i = 0; i < ret->n_operands; i++) {
-    ir_value *v = ret->operands[i];
-    if (!is_complex(v) || !v->def) continue;
+/* Is v in memory as complex numbers, as what functions take and give is? */
+static bool is_given(const ir_value *v) { return !v->def || graph_is_kind(v->def, GRAPH_CONTROL); }
+
+/* What is called, or returned to, has its own types: complex ones, the same memory as the pairs. */
+static tsr_status give_complex(ir_op *op) {
+  ir_builder b = ir_before(op);
+  for (int i = 0; i < op->n_operands; i++) {
+    ir_value *v = op->operands[i];
+    if (!is_complex(v) || is_given(v)) continue;
     ir_value *y = graph_as_complex(&b, v->data);
     if (!y) return st_oom();
-    y->name = v->name;
-    v->name = NULL;
-    ir_set_operand(ret, i, y);
+    if (op == op->parent->last) y->name = v->name, v->name = NULL;
+    ir_set_operand(op, i, y);
   }
   return NULL;
+}
+
+/* Before `at`, the pairs of what is given: arguments, or results of a call. */
+static tsr_status take_pairs(ir_op *at, ir_value *const *v, int n) {
+  ir_builder b = ir_before(at);
+  for (int i = 0; i < n; i++)
+    if (is_complex(v[i]) && !(v[i]->data = graph_as_real(&b, v[i]))) return st_oom();
+  return NULL;
+}
+
+static tsr_status split(ir_op *op, ir_op *next) {
+  const bool ends = !next;
+  if (!graph_has_value(op, is_complex)) return NULL;
+  if (!ends && !graph_is_kind(op, GRAPH_CONTROL)) return split_op(op);
+  TSR_TRY(give_complex(op));
+  return ends ? NULL : take_pairs(next, op->results, op->n_results);
 }
 
 tsr_status graph_split_complex(ir_op *func) {
   ir_block *r = func->regions[0];
   if (!has_complex(func)) return NULL;
   ir_clear_data(func);
-  ir_builder b = ir_before(r->first);
-  for (int i = 0; i < r->n_args; i++)
-    if (is_complex(r->args[i]) && !(r->args[i]->data = graph_as_real(&b, r->args[i]))) return st_oom();
-  for (ir_op *op = r->first, *next; op; op = next) {
+  ir_op *first = r->first;
+  TSR_TRY(take_pairs(first, r->args, r->n_args));
+  for (ir_op *op = first, *next; op; op = next) {
     next = op->next;
     ir_settle(op);
-    const bool argument = graph_is(op, G_AS_REAL) && !op->operands[0]->def && op->operands[0]->data == op->results[0];
-    if (!argument && op != r->last && takes_part(op)) TSR_TRY(split_op(op));
+    TSR_TRY(split(op, next));
   }
-  TSR_TRY(join_results(r->last));
   ir_dce(func);
   ir_clear_data(func);
   return NULL;

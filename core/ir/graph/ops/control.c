@@ -122,8 +122,7 @@ static tsr_status verify_control(const ir_op *op) {
   const bool loops = !strcmp(kind, "while");
   for (int i = 0; i < op->n_operands + op->n_results; i++) {
     const ir_type *t = i < op->n_operands ? op->operands[i]->type : op->results[i - op->n_operands]->type;
-    if (!t || t->kind != IR_T_TENSOR || dtype_is_complex(t->dtype))
-      return ir_error(op, "as_real gives the parts of complex numbers", "takes and gives real tensors");
+    if (!t || t->kind != IR_T_TENSOR) return ir_error(op, NULL, "takes and gives tensors");
   }
   if (!loops && strcmp(kind, "if")) return ir_error(op, "if or while", "unknown kind \"%s\"", kind);
   if (loops ? carried != op->n_results || carried > op->n_operands : op->n_operands < 1)
@@ -253,7 +252,7 @@ static tsr_status eval_while(graph_evaluator *e, ir_op *op, int64_t at) {
 
 #define CONTROL_ROW(CODE, s, low)                                                                                      \
   NAME(CODE, s), .flags = IR_PURE | IR_ISOLATED, .min_operands = low, .max_operands = IR_VARIADIC,                     \
-                 .n_results = IR_VARIADIC, .types_doc = ANY
+                 .n_results = IR_VARIADIC, .types_doc = ANY AND_COMPLEX
 
 static const ir_opdef rows[] = {
     {CONTROL_ROW(IF, "if", 1), .n_regions = 2, .operands_doc = "condition, operands...", .infer = infer_if,

@@ -37,7 +37,8 @@ tsr_status shape_tensors(ir_op *op) {
   for (int i = 0; i < op->n_operands; i++)
     if (!op->operands[i]->type || op->operands[i]->type->kind != IR_T_TENSOR)
       return ir_error(op, op->def->operands_doc, "operand %d must be a tensor", i);
-    else if (dtype_is_complex(op->operands[i]->type->dtype) && !graph_ext(op)->pairs)
+    else if (dtype_is_complex(op->operands[i]->type->dtype) && !graph_ext(op)->pairs &&
+             !graph_is_kind(op, GRAPH_CONTROL))
       return ir_error(op, "real, imag and abs give real tensors", "does not take %s",
                       tsr_dtype_name(op->operands[i]->type->dtype));
     else if (dtype_word(op->operands[i]->type->dtype) && !graph_ext(op)->words && !graph_ext(op)->expand &&
