@@ -386,3 +386,22 @@ case("qlinear_concat", [ms("QLinearConcat", ["sy", "zy", "a", "sa", "za", "b", "
      {"a": a, "b": b}, [value("y", T.UINT8)],
      constants(sy=np.float32(0.06), zy=np.uint8(100), sa=np.float32(0.05), za=np.uint8(120), sb=np.float32(0.021),
                zb=np.uint8(7)))
+
+
+# ---- Scan with a batch, resized extents that are rounded up ----------------------------------------------------------
+rng = np.random.default_rng(20)
+summed = graph([node("Add", ["s", "a"], ["t0"]), node("Mul", ["t0", "b"], ["t"]), node("Sub", ["t", "a"], ["z"])],
+               "summed", [value("s", shape=[2]), value("a", shape=[2]), value("b", shape=[2])],
+               [value("t", shape=[2]), value("z", shape=[2])])
+for name, directions in (("forwards", [0, 0]), ("one_backwards", [0, 1])):
+    case("scan_batch_" + name, [node("Scan", ["", "s", "a", "b"], ["t", "z"], body=summed, num_scan_inputs=2,
+                                     directions=directions)],
+         {"s": floats(3, 2), "a": floats(3, 5, 2), "b": floats(3, 5, 2)}, ["t", "z"], opset=8)
+for name, size, attributes in (("nearest", [2, 5], {}), ("linear", [2, 5], {"mode": "linear"}),
+                               ("cubic", [2, 5], {"mode": "cubic"}), ("larger", [5, 15], {"mode": "linear"}),
+                               ("floors", [2, 5], {"nearest_mode": "floor",
+                                                   "coordinate_transformation_mode": "asymmetric"})):
+    case("resize_rounded_up_" + name,
+         [node("Resize", ["x", "", "", "size"], ["y"], axes=[2, 3], keep_aspect_ratio_policy="not_smaller",
+               **attributes)],
+         {"x": floats(1, 2, 3, 7)}, ["y"], constants(size=np.array(size, np.int64)), opset=19)
