@@ -11,27 +11,29 @@
 
 tsr_dtype onnx_dtype(const char *type) {
   if (onnx_narrow_bits(type) == 2) return *type == 'u' ? TSR_U8 : TSR_I8;
-  if (onnx_small_float_of(type)) return TSR_F16;
+  if (onnx_small_float_of(type)) return onnx_small_float_of(type) == ONNX_F8E8M0 ? TSR_F32 : TSR_F16;
   return dtype_parse_real(type);
 }
 
 /* By onnx_small_float: a sign, an exponent with this bias, and so many bits of a fraction. The fnuz types have no -0,
- * whose code is NaN. */
+ * whose code is NaN; float8e8m0 is an exponent alone. */
 static const struct {
   const char *name;
   int bits, fraction, bias;
   bool fnuz;
 } small_floats[] = {[ONNX_F8E4M3FNUZ] = {"float8e4m3fnuz", 8, 3, 8, true},
                     [ONNX_F8E5M2FNUZ] = {"float8e5m2fnuz", 8, 2, 16, true},
-                    [ONNX_F4E2M1] = {"float4e2m1", 4, 1, 1, false}};
+                    [ONNX_F4E2M1] = {"float4e2m1", 4, 1, 1, false},
+                    [ONNX_F8E8M0] = {"float8e8m0", 8, 0, 127, false}};
 
 onnx_small_float onnx_small_float_of(const char *type) {
-  for (int i = ONNX_F8E4M3FNUZ; i <= ONNX_F4E2M1; i++)
+  for (int i = ONNX_F8E4M3FNUZ; i <= ONNX_F8E8M0; i++)
     if (!strcmp(type, small_floats[i].name)) return (onnx_small_float)i;
   return ONNX_NO_SMALL_FLOAT;
 }
 
 static double small_float(onnx_small_float t, unsigned code) {
+  if (t == ONNX_F8E8M0) return code == 255 ? NAN : ldexp(1, (int)code - small_floats[t].bias);
   const int fraction = small_floats[t].fraction, bias = small_floats[t].bias;
   const unsigned sign = 1u << (small_floats[t].bits - 1), one = 1u << fraction;
   const unsigned exponent = (code & (sign - 1)) >> fraction, low = code & (one - 1);
@@ -44,9 +46,10 @@ static double small_float(onnx_small_float t, unsigned code) {
 static void widen(const onnx_tensor *t, const unsigned char *from, unsigned char *to) {
   const onnx_small_float type = onnx_small_float_of(t->type);
   const bool halves = small_floats[type].bits == 4;
+  const tsr_dtype wide = onnx_dtype(t->type);
   for (uint64_t i = 0; i < t->elements; i++) {
     const unsigned code = halves ? from[i / 2] >> (i % 2 * 4) & 15u : from[i];
-    dtype_store(TSR_F16, to, i, small_float(type, code));
+    dtype_store(wide, to, i, small_float(type, code));
   }
 }
 

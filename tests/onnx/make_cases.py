@@ -29,12 +29,13 @@ def constants(**arrays):
     return [numpy_helper.from_array(np.asarray(a), name) for name, a in arrays.items()]
 
 
-def case(name, nodes, inputs, outputs, initializers=(), opset=17):
+def case(name, nodes, inputs, outputs, initializers=(), opset=17, domains=()):
     """inputs: {name: array}; outputs: names, or values."""
     ins = [value(k, TYPES[v.dtype], v.shape) for k, v in inputs.items()]
     outs = [o if not isinstance(o, str) else value(o) for o in outputs]
     g = graph(nodes, name, ins, outs, list(initializers))
-    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1),
+              *(helper.make_opsetid(d, 1) for d in domains)]
     model = helper.make_model(g, opset_imports=opsets, producer_name="make_cases.py")
     model.ir_version = 8
     options = onnxruntime.SessionOptions()
@@ -386,3 +387,44 @@ case("qlinear_concat", [ms("QLinearConcat", ["sy", "zy", "a", "sa", "za", "b", "
      {"a": a, "b": b}, [value("y", T.UINT8)],
      constants(sy=np.float32(0.06), zy=np.uint8(100), sa=np.float32(0.05), za=np.uint8(120), sb=np.float32(0.021),
                zb=np.uint8(7)))
+
+
+# ---- Scan with a batch, resized extents that are rounded up ----------------------------------------------------------
+rng = np.random.default_rng(20)
+summed = graph([node("Add", ["s", "a"], ["t0"]), node("Mul", ["t0", "b"], ["t"]), node("Sub", ["t", "a"], ["z"])],
+               "summed", [value("s", shape=[2]), value("a", shape=[2]), value("b", shape=[2])],
+               [value("t", shape=[2]), value("z", shape=[2])])
+for name, directions in (("forwards", [0, 0]), ("one_backwards", [0, 1])):
+    case("scan_batch_" + name, [node("Scan", ["", "s", "a", "b"], ["t", "z"], body=summed, num_scan_inputs=2,
+                                     directions=directions)],
+         {"s": floats(3, 2), "a": floats(3, 5, 2), "b": floats(3, 5, 2)}, ["t", "z"], opset=8)
+for name, size, attributes in (("nearest", [2, 5], {}), ("linear", [2, 5], {"mode": "linear"}),
+                               ("cubic", [2, 5], {"mode": "cubic"}), ("larger", [5, 15], {"mode": "linear"}),
+                               ("floors", [2, 5], {"nearest_mode": "floor",
+                                                   "coordinate_transformation_mode": "asymmetric"})):
+    case("resize_rounded_up_" + name,
+         [node("Resize", ["x", "", "", "size"], ["y"], axes=[2, 3], keep_aspect_ratio_policy="not_smaller",
+               **attributes)],
+         {"x": floats(1, 2, 3, 7)}, ["y"], constants(size=np.array(size, np.int64)), opset=19)
+
+
+# ---- ai.onnx.ml ------------------------------------------------------------------------------------------------------
+rng = np.random.default_rng(21)
+ML = "ai.onnx.ml"
+zeros = np.concatenate([floats(4, 5), np.zeros((1, 5), np.float32)])
+for name, op, x, attributes in (
+        ("scaler", "Scaler", floats(4, 3), {"offset": [0.5, -1.0, 2.0], "scale": [2.0, 0.25, -3.0]}),
+        ("scaler_of_one", "Scaler", floats(4, 3), {"offset": [0.5], "scale": [2.0]}),
+        ("scaler_of_integers", "Scaler", rng.integers(-9, 9, (4, 2)), {"offset": [1.0, 2.0], "scale": [0.5, 3.0]}),
+        ("binarizer", "Binarizer", floats(4, 5), {"threshold": 0.25}),
+        ("normalizer_max", "Normalizer", zeros, {"norm": "MAX"}),
+        ("normalizer_l1", "Normalizer", zeros, {"norm": "L1"}),
+        ("normalizer_l2", "Normalizer", zeros, {"norm": "L2"}),
+        ("linear_regressor", "LinearRegressor", floats(4, 3),
+         {"targets": 2, "coefficients": [float(v) for v in floats(6)], "intercepts": [0.5, -0.5]}),
+        ("linear_regressor_of_one", "LinearRegressor", floats(4, 3),
+         {"coefficients": [float(v) for v in floats(3)]})):
+    case("ml_" + name, [node(op, ["x"], ["y"], domain=ML, **attributes)], {"x": x}, ["y"], domains=[ML])
+for name, shape in (("", (2, 3, 4)), ("_of_a_vector", (4,))):
+    case("ml_array_feature_extractor" + name, [node("ArrayFeatureExtractor", ["x", "at"], ["y"], domain=ML)],
+         {"x": floats(*shape)}, ["y"], constants(at=np.array([2, 0, 2], np.int64)), domains=[ML])

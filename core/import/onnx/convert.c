@@ -9,7 +9,7 @@
 #include "core/import/onnx/rows.h"
 #include "core/import/onnx/scope.h"
 #include "core/import/onnx/sequence.h"
-#include "core/import/onnx_data.h"
+#include "core/import/onnx/type_name.h"
 #include "core/import/onnx_value.h"
 
 enum { OLDEST = 1, NEWEST = 24, MOST_CALLS = 32, MOST_FOLDED = 16384, MOST_NODES = 200000,
@@ -120,8 +120,11 @@ static void call_function(cv *c, const onnx_node *n, const onnx_function *f) {
     return;
   }
   for (size_t i = 0; i < f->n_in; i++) v[i] = i < n->n_in && *n->in[i] ? cv_any(c, (int)i) : NULL;
-  for (size_t i = 0; i < f->n_in; i++)
-    if (i < n->n_in && *n->in[i] && !cv_scope_set(&inside, f->in[i], v[i])) c->oom = true;
+  for (size_t i = 0; i < f->n_in && i < n->n_in; i++) {
+    if (!*n->in[i]) continue;
+    if (!cv_scope_set(&inside, f->in[i], v[i])) c->oom = true;
+    cv_set_type_name(&inside, f->in[i], cv_type_name(c, (int)i));
+  }
   c->failed = c->lacks_operand = false;
   c->depth++;
   c->call = &call;
@@ -133,6 +136,7 @@ static void call_function(cv *c, const onnx_node *n, const onnx_function *f) {
   for (size_t i = 0; i < n->n_out && i < f->n_out; i++) {
     cv_name *x = cv_scope_find(&inside, f->out[i]);
     if (*n->out[i] && !cv_scope_set(outside, n->out[i], x ? x->v : NULL)) c->oom = true;
+    if (x) cv_set_type_name(outside, n->out[i], x->type);
   }
   cv_scope_clear(&inside);
 }
@@ -156,7 +160,10 @@ static void convert_node(cv *c, const onnx_node *n) {
     if (c->failed) {
       if (!c->lacks_operand) report_node(c, n, c->why);
       lose_outputs(c, n);
-    } else fold_outputs(c, n);
+    } else {
+      cv_name_types(c);
+      fold_outputs(c, n);
+    }
   }
   c->node = outer;
   c->version = version;
@@ -198,9 +205,12 @@ static bool convert_graph(cv *c, const onnx_graph *g, ir_value *const *inputs, s
   c->scope = &inside;
   c->depth++;
   add_initializers(c, g);
-  for (size_t i = 0; i < n_inputs && i < g->n_inputs; i++)
+  for (size_t i = 0; i < n_inputs && i < g->n_inputs; i++) {
     if (!cv_scope_set(&inside, g->inputs[i].name, inputs[i])) c->oom = true;
+    cv_set_type_name(&inside, g->inputs[i].name, g->inputs[i].type);
+  }
   convert_nodes(c, g->nodes, g->n_nodes);
+  cv_keep_types(c, g);
   for (size_t i = 0; i < g->n_outputs; i++) outputs[i] = output_of(c, g->outputs[i].name);
   if (c->report->problems.n > before) c->lacks_operand = true; /* said already */
   c->scope = outside;
@@ -281,6 +291,7 @@ static tsr_status add_inputs(cv *c) {
     else if (v->is_optional && is_given(c, &none)) x = cv_sequence(c, -1, NULL);
     else TSR_TRY(add_argument(c, v, &x));
     if (!x || !cv_scope_set(c->scope, v->name, x)) return st_oom();
+    cv_set_type_name(c->scope, v->name, v->type);
   }
   return NULL;
 }

@@ -7,6 +7,7 @@
 #define CORE_IMPORT_ONNX_CV_H
 #include "core/base/dtype.h"
 #include "core/import/onnx/options.h"
+#include "core/import/onnx_data.h"
 #include "core/ir/graph/ops.h"
 
 enum { CV_MOST_OPERANDS = 64 };
@@ -34,6 +35,8 @@ struct cv {
     const char **v;
     size_t n, cap;
   } arguments; /* of the function: the names that options know them by */
+  const char **types; /* of the outputs of the body that was built last (type_name.h) */
+  size_t n_types;
   int depth, regions; /* regions: how many are being built, one inside the other (region.h) */
   arena a;        /* of the conversion */
   size_t n_nodes; /* converted so far */
@@ -60,10 +63,12 @@ ir_value *cv_in(cv *c, int i);
 /* The same, which may stand for a sequence (sequence.h). */
 ir_value *cv_any(cv *c, int i);
 ir_value *cv_need(cv *c, int i);
-/* What ONNX calls the type of operand i where the graph says it, else "". Types that are held in wider ones differ. */
-const char *cv_type_name(const cv *c, int i);
+/* What ONNX calls the type of operand i where the library holds it in a wider one, else "". */
+const char *cv_type_name(cv *c, int i);
 bool cv_wants(const cv *c, int i);
 void cv_out(cv *c, int i, ir_value *v);
+/* The same of a value whose type ONNX calls so. */
+void cv_out_as(cv *c, int i, ir_value *v, const char *type);
 /* Attributes; the value that is given where the node has none. */
 const onnx_attr *cv_attr(const cv *c, const char *name);
 int64_t cv_int(cv *c, const char *name, int64_t dflt);
@@ -128,6 +133,8 @@ ir_value *cv_gather(cv *c, ir_value *x, ir_value *indices, int axis);
 ir_value *cv_pad(cv *c, ir_value *x, const int64_t *low, const int64_t *high, double value);
 /* ops_quantize.c: x as u8, the scale and the zero point that hold all its elements and 0. */
 void cv_quantize_dynamic(cv *c, ir_value *x, ir_value *out[3]);
+/* small_float.c: x rounded to the type, in the wider one that holds it; the node's attributes say how. */
+ir_value *cv_to_small_float(cv *c, ir_value *x, onnx_small_float t);
 /* ops_conv_integer.c: the convolution of the node's windows where both operands are dequantized bytes, as one of bytes
  * whose sums are scaled; NULL where they aren't, or where it was refused. */
 ir_value *cv_convolve_dequantized(cv *c, ir_value *x, ir_value *w);

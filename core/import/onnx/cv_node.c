@@ -18,16 +18,6 @@ void *cv_refuse(cv *c, const char *fmt, ...) {
 
 bool cv_has(const cv *c, int i) { return i >= 0 && (size_t)i < c->node->n_in && *c->node->in[i]; }
 
-const char *cv_type_name(const cv *c, int i) {
-  if (!cv_has(c, i)) return "";
-  const char *name = c->node->in[i];
-  for (size_t k = 0; k < c->m->graph.n_inputs; k++)
-    if (!strcmp(c->m->graph.inputs[k].name, name)) return c->m->graph.inputs[k].type;
-  for (size_t k = 0; k < c->m->graph.n_tensors; k++)
-    if (!strcmp(c->m->graph.tensors[k].name, name)) return c->m->graph.tensors[k].type;
-  return "";
-}
-
 /* Where all regions see it. */
 static ir_value *initializer(cv *c, const onnx_tensor *t) {
   const ir_builder here = c->b;

@@ -199,7 +199,7 @@ static int64_t direction(cv *c, const char *name, int i) {
 }
 
 /* Of a Scan: states, then what is read along an axis, an element a step. The body gives states, then what is collected
- * along the first axis. */
+ * along the first axis. Version 8 has lengths in front, and a batch along the first axis of all. */
 typedef struct scan {
   const onnx_graph *g;
   int n, scanned, more; /* states, read, collected */
@@ -210,19 +210,22 @@ typedef struct scan {
 } scan;
 
 static bool read_scan(cv *c, scan *x) {
+  const bool old = c->version < 9;
+  const size_t n_in = c->node->n_in - (old && c->node->n_in);
   x->g = graph_attr(c, "body");
   x->scanned = (int)cv_int(c, "num_scan_inputs", 0);
-  x->n = (int)c->node->n_in - x->scanned;
-  if (!x->g || x->scanned < 1 || x->n < 0 || x->g->n_inputs != c->node->n_in || x->g->n_outputs < (size_t)x->n)
+  x->n = (int)n_in - x->scanned;
+  if (!x->g || x->scanned < 1 || x->n < 0 || x->g->n_inputs != n_in || x->g->n_outputs < (size_t)x->n)
     return cv_refuse(c, "its body doesn't fit") != NULL;
-  if (c->node->n_in > MOST_VALUES) return cv_refuse(c, "too many values") != NULL;
+  if (n_in > MOST_VALUES) return cv_refuse(c, "too many values") != NULL;
+  if (old && cv_has(c, 0)) return cv_refuse(c, "sequence_lens") != NULL;
   x->more = (int)x->g->n_outputs - x->n;
   x->steps = -1;
-  for (int i = 0; i < x->n + x->scanned; i++) x->v[i] = cv_need(c, i);
+  for (int i = 0; i < x->n + x->scanned; i++) x->v[i] = cv_need(c, i + old);
   for (int i = 0; i < x->scanned && !c->failed; i++) {
     const ir_value *whole = x->v[x->n + i];
-    x->axis[i] = cv_axis(c, direction(c, "scan_input_axes", i), cv_rank(whole));
-    x->backwards[i] = direction(c, "scan_input_directions", i) != 0;
+    x->axis[i] = cv_axis(c, old ? 1 : direction(c, "scan_input_axes", i), cv_rank(whole));
+    x->backwards[i] = direction(c, old ? "directions" : "scan_input_directions", i) != 0;
     if (x->steps < 0) x->steps = cv_dim(whole, x->axis[i]);
     if (x->steps != cv_dim(whole, x->axis[i])) cv_refuse(c, "%lld steps", (long long)x->steps);
   }
@@ -233,14 +236,10 @@ static bool read_scan(cv *c, scan *x) {
   return !c->failed;
 }
 
-static void scan_out(cv *c, const scan *x, ir_value *const *state, ir_value *const *joins) {
-  for (int i = 0; i < x->n + x->more && !c->failed; i++)
-    if (cv_wants(c, i)) cv_out(c, i, i < x->n ? state[i] : joins[i - x->n]);
-}
-
-static void scan_written_out(cv *c, const scan *x) {
+/* out: the states, then what is collected. */
+static void scan_written_out(cv *c, const scan *x, ir_value **out) {
   collected *all = arena_array(&c->a, collected, x->more + 1);
-  ir_value *state[MOST_VALUES], *out[MOST_VALUES], *joins[MOST_VALUES];
+  ir_value *state[MOST_VALUES], *next[MOST_VALUES];
   if (!all) return (void)cv_refuse(c, "out of memory");
   memcpy(state, x->v, sizeof state);
   for (int64_t s = 0; s < x->steps && !c->failed; s++) {
@@ -248,16 +247,16 @@ static void scan_written_out(cv *c, const scan *x) {
       ir_value *part = cv_part(c, x->v[x->n + i], x->axis[i], x->backwards[i] ? x->steps - 1 - s : s, 1);
       state[x->n + i] = cv_without_axis(c, part, x->axis[i]);
     }
-    if (!c->graph(c, x->g, state, (size_t)(x->n + x->scanned), out)) break;
-    for (int k = 0; k < x->n; k++) state[k] = out[k];
-    for (int k = 0; k < x->more; k++) collect(c, &all[k], out[x->n + k]);
+    if (!c->graph(c, x->g, state, (size_t)(x->n + x->scanned), next)) break;
+    for (int k = 0; k < x->n; k++) state[k] = next[k];
+    for (int k = 0; k < x->more; k++) collect(c, &all[k], next[x->n + k]);
   }
-  for (int k = 0; k < x->more && !c->failed; k++) joins[k] = joined(c, &all[k], x->backwards_out[k]);
-  scan_out(c, x, state, joins);
+  memcpy(out, state, sizeof *out * (size_t)x->n);
+  for (int k = 0; k < x->more && !c->failed; k++) out[x->n + k] = joined(c, &all[k], x->backwards_out[k]);
 }
 
 /* As a `while`: step, states, what is collected. */
-static void scan_as_while(cv *c, const scan *x) {
+static void scan_as_while(cv *c, const scan *x, ir_value **done) {
   ir_value *v[GRAPH_CONTROL_RESULTS] = {NULL}, *args[GRAPH_CONTROL_RESULTS] = {NULL}, *out[MOST_VALUES] = {NULL},
            *next[GRAPH_CONTROL_RESULTS] = {NULL}, *results[GRAPH_CONTROL_RESULTS] = {NULL}, *in[MOST_VALUES];
   const int n = 1 + x->n, all = n + x->more;
@@ -288,14 +287,37 @@ static void scan_as_while(cv *c, const scan *x) {
     cv_region_end(c, &r[0], 1, &goes_on);
   }
   cv_while(c, r, all, v, x->steps, results);
-  scan_out(c, x, results + 1, results + n);
+  memcpy(done, results + 1, sizeof *done * (size_t)(all - 1));
 }
 
-/* From version 9 on. */
+static void scan_once(cv *c, const scan *x, ir_value **out) {
+  (x->steps > MOST_STEPS ? scan_as_while : scan_written_out)(c, x, out);
+}
+
+/* Each entry of the batch by itself. */
+static void scan_batch(cv *c, const scan *x, ir_value **out) {
+  collected *all = arena_array(&c->a, collected, x->n + x->more + 1);
+  const int64_t batch = cv_dim(x->v[x->n], 0);
+  if (!all) return (void)cv_refuse(c, "out of memory");
+  for (int i = 0; i < x->n + x->scanned; i++)
+    if (!cv_rank(x->v[i]) || cv_dim(x->v[i], 0) != batch) return (void)cv_refuse(c, "its operands' batches differ");
+  for (int64_t b = 0; b < batch && !c->failed; b++) {
+    scan one = *x;
+    for (int i = 0; i < x->n + x->scanned; i++) one.v[i] = cv_without_axis(c, cv_part(c, x->v[i], 0, b, 1), 0);
+    memset(one.axis, 0, sizeof one.axis);
+    scan_once(c, &one, out);
+    for (int i = 0; i < x->n + x->more && !c->failed; i++) collect(c, &all[i], out[i]);
+  }
+  for (int i = 0; i < x->n + x->more && !c->failed; i++) out[i] = joined(c, &all[i], false);
+}
+
 static void op_scan(cv *c) {
   scan x = {.n = 0};
-  if (read_scan(c, &x)) (x.steps > MOST_STEPS ? scan_as_while : scan_written_out)(c, &x);
+  ir_value *out[2 * MOST_VALUES] = {NULL};
+  if (read_scan(c, &x)) (c->version < 9 ? scan_batch : scan_once)(c, &x, out);
+  for (int i = 0; i < x.n + x.more && !c->failed; i++)
+    if (cv_wants(c, i)) cv_out(c, i, out[i]);
   if (c->failed) cv_out(c, 0, NULL);
 }
 
-const cv_row onnx_rows_control[] = {{"If", 1, op_if}, {"Loop", 1, op_loop}, {"Scan", 9, op_scan}, {NULL, 0, NULL}};
+const cv_row onnx_rows_control[] = {{"If", 1, op_if}, {"Loop", 1, op_loop}, {"Scan", 8, op_scan}, {NULL, 0, NULL}};

@@ -13,6 +13,7 @@ typedef struct resizing {
   double scale[TSR_MAX_RANK], roi[2][TSR_MAX_RANK];
   int64_t to[TSR_MAX_RANK];
   bool by_scale;
+  bool rounded_up[TSR_MAX_RANK];
 } resizing;
 
 /* The axes that change last, all others before them as channels. */
@@ -64,9 +65,29 @@ static void keep_ratio(cv *c, resizing *r, const ir_value *x) {
     if (!r->moves[i]) continue;
     r->scale[i] = scale;
     r->to[i] = (int64_t)floor(scale * (double)x->type->dims[i] + 0.5);
-    if (r->to[i] != (int64_t)floor(scale * (double)x->type->dims[i])) cv_refuse(c, "an extent that is rounded up");
+    r->rounded_up[i] = r->to[i] > (int64_t)floor(scale * (double)x->type->dims[i]);
+    if (r->to[i] < 1 || r->to[i] > MOST_EXTENT) cv_refuse(c, "a scale of %g", scale);
   }
   r->by_scale = true;
+}
+
+/* Copies of the last element, which is what lies behind it anyway, until the scale gives at least the extents that are
+ * rounded up. */
+static ir_value *longer(cv *c, ir_value *x, resizing *r) {
+  const bool by_scale_alone = cv_is(c, "coordinate_transformation_mode", "half_pixel", "half_pixel") ||
+                              cv_is(c, "coordinate_transformation_mode", "half_pixel", "asymmetric");
+  for (int i = 0; i < r->rank && !c->failed; i++) {
+    if (!r->rounded_up[i]) continue;
+    if (!by_scale_alone || cv_int(c, "exclude_outside", 0)) return cv_refuse(c, "an extent that is rounded up");
+    const int64_t n = cv_dim(x, i), more = (int64_t)ceil(1 / r->scale[i]);
+    int64_t dims[TSR_MAX_RANK];
+    memcpy(dims, x->type->dims, sizeof *dims * (size_t)r->rank);
+    dims[i] = more;
+    ir_value *both[2] = {x, cv_broadcast(c, cv_part(c, x, i, n - 1, 1), r->rank, dims)};
+    x = cv_concat(c, 2, both, i);
+    r->to[i] = (int64_t)floor(r->scale[i] * (double)(n + more));
+  }
+  return x;
 }
 
 static bool read_extents(cv *c, ir_value *x, resizing *r) {
@@ -147,6 +168,8 @@ static void op_resize(cv *c) {
       if (r.moves[i]) x = filter_axis(c, x, i, r.to[i], r.scale[i]);
     return cv_out(c, 0, x);
   }
+  const resizing asked = r;
+  x = longer(c, x, &r);
   const tsr_attr attrs[] = {
       TSR_STRING("mode", mode),
       TSR_STRING("coordinate_transformation_mode",
@@ -155,7 +178,10 @@ static void op_resize(cv *c) {
       TSR_FLOAT("cubic_coeff_a", cv_float(c, "cubic_coeff_a", -0.75)),
       TSR_BOOLEAN("exclude_outside", cv_int(c, "exclude_outside", 0) != 0),
       TSR_FLOAT("extrapolation_value", cv_float(c, "extrapolation_value", 0))};
-  cv_out(c, 0, resize_axes(c, x, &r, attrs, 6));
+  x = x ? resize_axes(c, x, &r, attrs, 6) : NULL;
+  for (int i = 0; i < r.rank; i++)
+    if (asked.rounded_up[i]) x = cv_part(c, x, i, 0, asked.to[i]);
+  cv_out(c, 0, x);
 }
 
 static void op_upsample(cv *c) {

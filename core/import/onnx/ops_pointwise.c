@@ -191,43 +191,10 @@ static ir_value *to_fp8(cv *c, ir_value *x, tsr_dtype t) {
   return cv_where(c, fits, cv_cast(c, x, t), cv_number(c, t, NAN));
 }
 
-/* The magnitude a, in f32, among those of the type: by the casts that round to nearest even, scaled so that their
- * numbers are the type's. */
-static ir_value *small_magnitude(cv *c, ir_value *a, onnx_small_float t) {
-  ir_value *two = cv_number(c, TSR_F32, 2), *half = cv_number(c, TSR_F32, 0.5), *doubled = cv_op2(c, G_MUL, a, two);
-  if (t == ONNX_F4E2M1) { /* steps of a half up to 2, of 1 up to 4, then of 2 */
-    ir_value *low = cv_op2(c, G_MUL, cv_op1(c, G_ROUND, doubled), half);
-    ir_value *high = cv_op2(c, G_MUL, cv_op1(c, G_ROUND, cv_op2(c, G_MUL, a, half)), two);
-    ir_value *upper = cv_where(c, cv_compare(c, "lt", a, cv_number(c, TSR_F32, 4)), cv_op1(c, G_ROUND, a), high);
-    return cv_where(c, cv_compare(c, "lt", a, two), low, upper);
-  }
-  const tsr_dtype f8 = t == ONNX_F8E4M3FNUZ ? TSR_F8E4M3 : TSR_F8E5M2;
-  ir_value *low = cv_op2(c, G_MUL, cv_cast(c, cv_cast(c, doubled, f8), TSR_F32), half);
-  if (t == ONNX_F8E5M2FNUZ)
-    return cv_where(c, cv_compare(c, "lt", a, cv_number(c, TSR_F32, 1)), low, cv_cast(c, cv_cast(c, a, f8), TSR_F32));
-  return cv_where(c, cv_compare(c, "le", a, cv_number(c, TSR_F32, 232)), low, cv_number(c, TSR_F32, 240));
-}
-
-/* beyond: half way from the largest number to what would follow. What is beyond is the largest, or with saturate = 0
- * NaN. float4e2m1 always saturates, and has no NaN: that is 0. */
-static ir_value *to_small_float(cv *c, ir_value *x, onnx_small_float t) {
-  static const struct {
-    double max, beyond;
-  } ends[] = {[ONNX_F8E4M3FNUZ] = {240, 248}, [ONNX_F8E5M2FNUZ] = {57344, 61440}, [ONNX_F4E2M1] = {6, 7}};
-  const bool saturates = t == ONNX_F4E2M1 || cv_int(c, "saturate", 1) != 0;
-  x = cv_cast(c, x, TSR_F32);
-  ir_value *a = cv_op1(c, G_ABS, x), *most = cv_number(c, TSR_F32, saturates ? ends[t].max : NAN);
-  ir_value *inside = cv_compare(c, "lt", a, cv_number(c, TSR_F32, ends[t].beyond));
-  ir_value *y = cv_where(c, inside, small_magnitude(c, a, t), most);
-  y = cv_where(c, cv_compare(c, "lt", x, cv_number(c, TSR_F32, 0)), cv_op1(c, G_NEG, y), y);
-  ir_value *of_nan = cv_number(c, TSR_F32, t == ONNX_F4E2M1 ? 0 : NAN);
-  return cv_cast(c, cv_where(c, cv_op1(c, G_ISNAN, x), of_nan, y), TSR_F16);
-}
-
 /* type: what ONNX calls it, t: what it is held in. */
 static ir_value *cast_to(cv *c, ir_value *x, tsr_dtype t, const char *type) {
   const onnx_small_float small = onnx_small_float_of(type);
-  if (!x || small) return x ? to_small_float(c, x, small) : NULL;
+  if (!x || small) return x ? cv_to_small_float(c, x, small) : NULL;
   const tsr_dtype from = x->type->dtype;
   const int narrow = onnx_narrow_bits(type), bits = narrow ? narrow : dtype_bits(t);
   const bool whole = !dtype_is_float(from) && from != TSR_BOOL;
@@ -242,12 +209,13 @@ static void op_cast(cv *c) {
   const int64_t to = cv_int(c, "to", 0);
   const tsr_dtype t = onnx_dtype_of(to);
   const char *name = to < 0 ? "type?" : onnx_type_name((uint64_t)to);
-  cv_out(c, 0, t ? cast_to(c, cv_need(c, 0), t, name) : cv_refuse(c, "to type %s", name));
+  cv_out_as(c, 0, t ? cast_to(c, cv_need(c, 0), t, name) : cv_refuse(c, "to type %s", name), name);
 }
 
 static void op_cast_like(cv *c) {
   ir_value *like = cv_need(c, 1);
-  cv_out(c, 0, like ? cast_to(c, cv_need(c, 0), like->type->dtype, cv_type_name(c, 1)) : NULL);
+  const char *name = cv_type_name(c, 1);
+  cv_out_as(c, 0, like ? cast_to(c, cv_need(c, 0), like->type->dtype, name) : NULL, name);
 }
 
 static void op_dropout(cv *c) {

@@ -38,7 +38,9 @@ static int quantized_axis(cv *c, const ir_value *x) {
 /* round(y) as that type holds it: what lies beyond is its end. */
 static ir_value *saturated(cv *c, ir_value *y, const char *type) {
   const tsr_dtype t = onnx_dtype(type);
-  if (!t || onnx_small_float_of(type)) return cv_refuse(c, "to type %s", type);
+  const onnx_small_float small = onnx_small_float_of(type);
+  if (!t || small == ONNX_F8E8M0) return cv_refuse(c, "to type %s", type);
+  if (small) return cv_to_small_float(c, y, small);
   const int bits = onnx_narrow_bits(type);
   if (bits) {
     const int most = 1 << (*type == 'i' ? bits - 1 : bits);
@@ -64,8 +66,8 @@ static void op_quantize(cv *c) {
   ir_value *y = cv_op2(c, G_DIV, cv_cast(c, x, wide), cv_cast(c, spread(c, scale, x, axis, block), wide));
   if (whole) y = cv_op1(c, G_ROUND, y);
   if (zero && whole) y = cv_op2(c, G_ADD, y, cv_cast(c, spread(c, zero, x, axis, block), wide));
-  if (!whole && !cv_int(c, "saturate", 1)) cv_refuse(c, "without saturation");
-  cv_out(c, 0, saturated(c, y, type));
+  if (!whole && !onnx_small_float_of(type) && !cv_int(c, "saturate", 1)) cv_refuse(c, "without saturation");
+  cv_out_as(c, 0, saturated(c, y, type), type);
 }
 
 /* (x - zero) scale */

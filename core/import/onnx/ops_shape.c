@@ -42,7 +42,7 @@ static void op_constant(cv *c) {
   else
     v = cv_refuse(c, "its value is a %s",
                   a->kind == ONNX_STRING || a->kind == ONNX_STRINGS ? "string" : "sparse tensor");
-  cv_out(c, 0, v);
+  cv_out_as(c, 0, v, a && a->kind == ONNX_TENSOR ? a->tensor->type : "");
 }
 
 static void op_constant_of_shape(cv *c) {
@@ -55,7 +55,7 @@ static void op_constant_of_shape(cv *c) {
     if (dims[i] < 0) cv_refuse(c, "a dimension of %lld", (long long)dims[i]);
   if (n < 0 || c->failed) return cv_out(c, 0, NULL);
   const tsr_dtype t = v ? v->type->dtype : TSR_F32;
-  cv_out(c, 0, cv_fill(c, t, n, dims, v ? graph_constant_at(v->def, 0) : 0));
+  cv_out_as(c, 0, cv_fill(c, t, n, dims, v ? graph_constant_at(v->def, 0) : 0), v ? a->tensor->type : "");
 }
 
 /* start + i delta */

@@ -11,12 +11,14 @@ static const cv_row *const of_onnx[] = {
     onnx_rows_suppress,  onnx_rows_simplified, onnx_rows_conv_integer, onnx_rows_sequence, NULL};
 static const cv_row *const of_microsoft[] = {onnx_rows_contrib, onnx_rows_recurrent_contrib, onnx_rows_decoder,
                                              onnx_rows_fused,   onnx_rows_quantize_contrib,  NULL};
+static const cv_row *const of_ml[] = {onnx_rows_ml, NULL};
 static const cv_row *const of_preview[] = {onnx_rows_train, NULL};
 
 static const struct {
   const char *name;
   const cv_row *const *lists;
-} domains[] = {{"", of_onnx}, {"com.microsoft", of_microsoft}, {"ai.onnx.preview.training", of_preview}};
+} domains[] = {{"", of_onnx}, {"com.microsoft", of_microsoft}, {"ai.onnx.ml", of_ml},
+               {"ai.onnx.preview.training", of_preview}};
 
 const cv_row *onnx_row(const char *domain, const char *op, int64_t version) {
   const cv_row *best = NULL;

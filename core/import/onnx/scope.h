@@ -7,6 +7,7 @@ typedef struct cv_name {
   const char *name;
   const onnx_tensor *tensor; /* an initializer that no node has read yet */
   ir_value *v;               /* NULL: that, or it could not be computed */
+  const char *type;          /* what ONNX calls its type, where the library holds it in a wider one; else NULL */
 } cv_name;
 
 struct cv_scope {

@@ -12,4 +12,5 @@ extern const cv_row onnx_rows_pointwise[], onnx_rows_compare[], onnx_rows_reduce
 extern const cv_row onnx_rows_simplified[]; /* ONNX Runtime's, in ONNX's domain */
 extern const cv_row onnx_rows_contrib[], onnx_rows_recurrent_contrib[], onnx_rows_decoder[],
     onnx_rows_fused[], onnx_rows_quantize_contrib[]; /* com.microsoft */
+extern const cv_row onnx_rows_ml[]; /* ai.onnx.ml */
 #endif
