@@ -19,6 +19,7 @@ struct be_device {
   vm_thread *threads;
   int n_threads, n_allocated;
   int64_t stream_bytes;
+  uint64_t n_launched; /* under the lock */
   panel_cache *panels;
   counter *counter;  /* of the workers and of the thread that profiles */
   bool no_counter;   /* the kernel had none */

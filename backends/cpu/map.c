@@ -5,6 +5,7 @@
 #include "backends/cpu/map.h"
 #include "backends/cpu/places.h"
 #include "core/base/dtype.h"
+#include "core/base/int_math.h"
 
 /* Where an operand's elements of the current row are. */
 typedef struct row {
@@ -267,28 +268,37 @@ static void next_row(run *r, const int64_t *bound) {
   }
 }
 
+/* What an operand of a map is converted from or to, if its storage type is not what it is computed in. */
+static void set_types(const vm *v, row *w, bool is_result, int along) {
+  const cpu_desc *d = w->d;
+  const cpuk_dtype t = vm_cpuk((tsr_dtype)d->dtype), c = vm_cpuk(cpu_compute_type((tsr_dtype)d->dtype));
+  w->type = t;
+  w->esize = tsr_dtype_size((tsr_dtype)d->dtype);
+  w->stride = d->dims[along] == 1 ? 1 : d->strides[along];
+  w->convert = t == c ? NULL : is_result ? v->k->lanes->convert[c][t] : v->k->lanes->convert[t][c];
+}
+
 void vm_map(const vm *v, const cpu_instr *i) {
-  run r;
-  begin_run(&r, v, &v->m->plans[i->a[0]], i->a[2], i->a[1]);
-  const int rank = r.rank = (int)i->imm, along = r.along = i->a[3];
+  const map_plan *plan = &v->m->plans[i->a[0]];
+  const int rank = (int)i->imm, along = i->a[3], n_out = i->a[1], n_ops = i->a[2];
   const int64_t *ops = cpu_extra(v->m->image) + i->extra;
-  bool flat = !r.p->uses_index;
+  const cpu_desc *first = vm_desc(v, (int)ops[0]);
+  bool flat = !plan->uses_index;
   int64_t bound[TSR_MAX_RANK] = {0}, total = 1;
-  for (int o = 0; o < r.n_ops; o++) {
-    row *w = &r.rows[o];
-    const cpu_desc *d = w->d = vm_desc(v, (int)ops[o]);
-    cpuk_dtype t = vm_cpuk((tsr_dtype)d->dtype), c = vm_cpuk(cpu_compute_type((tsr_dtype)d->dtype));
-    w->type = t;
-    w->esize = tsr_dtype_size((tsr_dtype)d->dtype);
-    w->stride = d->dims[along] == 1 ? 1 : d->strides[along];
-    w->convert = t == c ? NULL : o < r.n_out ? v->k->lanes->convert[c][t] : v->k->lanes->convert[t][c];
-    flat = flat && dense(v, d, r.rows[0].d);
-    if (o < r.n_out)
-      for (int k = 0; k < rank; k++)
-        if (vm_ext(v, d)[k] > bound[k]) bound[k] = vm_ext(v, d)[k];
+  for (int o = 0; o < n_ops; o++) {
+    const cpu_desc *d = vm_desc(v, (int)ops[o]);
+    flat = flat && dense(v, d, first);
+    for (int k = 0; k < rank && o < n_out; k++) bound[k] = max64(bound[k], vm_ext(v, d)[k]);
   }
   for (int k = 0; k < rank; k++) total *= bound[k];
-  if (!total || map_f32_run(v, r.p, &(map_extent){ops, bound, total, rank, along, flat})) return;
+  if (!total || map_f32_run(v, plan, &(map_extent){ops, bound, total, rank, along, flat})) return;
+  run r;
+  begin_run(&r, v, plan, n_ops, n_out);
+  r.rank = rank, r.along = along;
+  for (int o = 0; o < n_ops; o++) {
+    r.rows[o].d = vm_desc(v, (int)ops[o]);
+    set_types(v, &r.rows[o], o < n_out, along);
+  }
   bool streams = false;
   for (int o = 0; o < r.n_ops; o++)
     r.rows[o].stream = o < r.n_out && r.rows[o].stride == 1 && vm_is_large(v, r.rows[o].d, total),

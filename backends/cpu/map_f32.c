@@ -3,6 +3,7 @@
  * operands, results past the caches) stays with map.c's strips. A comparison is done where its selects are. */
 #include <string.h>
 
+#include "backends/cpu/kernels/map_fold.h"
 #include "backends/cpu/map.h"
 #include "core/base/dtype.h"
 
@@ -109,6 +110,7 @@ static tsr_status keep(builder *b, map_plan *p) {
   if (!f->steps) return st_oom();
   for (size_t level = 0, at = 0; level < 3; at += b->n[level++])
     memcpy(f->steps + at, b->steps[level], b->n[level] * sizeof *f->steps);
+  cpuk_map_find_folds(f->steps + f->n_once + f->n_row, b->n[2]);
   return NULL;
 }
 

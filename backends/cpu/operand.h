@@ -40,6 +40,7 @@ typedef struct vm_thread {
     int64_t row, n;
     size_t n_strips;
   } tables;
+  uint64_t launch; /* whose kernel's first instructions, vm_module.once, have been run */
 } vm_thread;
 
 typedef struct vm_module {
@@ -51,6 +52,7 @@ typedef struct vm_module {
   dft_plan **transforms; /* by instruction; NULL: of another kind */
   size_t temp_bytes, pack_bytes, convolved_bytes; /* the largest need of any instruction */
   int (*matmul_arg)[2]; /* per instruction: the kernel arguments that a matmul's a and b come from, -1 unknown */
+  int *once; /* per kernel: how many of its first instructions give all blocks the same, and nothing changes that */
 } vm_module;
 
 typedef struct vm_launch {
@@ -61,6 +63,7 @@ typedef struct vm_launch {
   const bool *constant_args; /* arguments that never change; NULL = none */
   panel_cache *const_panels;        /* panels kept between launches */
   int64_t stream_bytes;      /* results larger than this are written past the caches; 0 = none */
+  uint64_t number;           /* of this launch on its device; never 0 */
 } vm_launch;
 
 typedef struct vm {

@@ -200,7 +200,7 @@ static tsr_status run_launch(be_device *d, cpu_launch *l, const be_range *bindin
   if (k->n_instr == k->n_args + 1) return NULL; /* its arguments and its end alone: a grid may be large */
   for (int a = 0; a < l->n_args; a++) args[a] = bindings[l->bindings[a]].buffer->p + bindings[l->bindings[a]].offset;
   if (k->has_matmul) TSR_TRY(prepare_panels(d, l, k, m));
-  job j = {{m, k, args, d->panels, l->constant, l->const_panels, d->stream_bytes},
+  job j = {{m, k, args, d->panels, l->constant, l->const_panels, d->stream_bytes, ++d->n_launched},
            d,
            {kd->grid[0], kd->grid[1], kd->grid[2]},
            k->has_matmul && !k->across};

@@ -69,6 +69,32 @@ static void trace_args(vm_module *v) {
   }
 }
 
+/* The register that an instruction sets, of numbers or of views; -1: none. */
+static int sets_number(const cpu_instr *i) {
+  switch (i->op) {
+  case CPU_CONST: case CPU_ALU: case CPU_CAST: case CPU_BLOCK_ID: case CPU_FOR: case CPU_LOAD_SCALAR: return i->a[0];
+  default: return -1;
+  }
+}
+
+static int sets_view(const cpu_image *m, const cpu_instr *i) {
+  const bool view = i->op == CPU_ARG || i->op == CPU_WINDOW || i->op == CPU_VIEW || i->op == CPU_TILE_VIEW;
+  return view ? cpu_descs(m)[i->a[0]].reg : -1;
+}
+
+/* Arguments, numbers and views of whole arguments at a kernel's beginning are the same for all of its blocks. */
+static int count_once(const cpu_image *m, const cpu_kernel *k) {
+  const cpu_instr *in = cpu_instrs(m) + k->first_instr;
+  int n = 0;
+  while (n < k->n_instr && (in[n].op == CPU_ARG || in[n].op == CPU_CONST || in[n].op == CPU_VIEW)) n++;
+  for (int i = 0; i < n; i++) {
+    const int number = sets_number(&in[i]), view = sets_view(m, &in[i]);
+    for (int later = i + 1; later < k->n_instr; later++)
+      if ((number >= 0 && number == sets_number(&in[later])) || (view >= 0 && view == sets_view(m, &in[later]))) n = i;
+  }
+  return n;
+}
+
 static void measure_needs(vm_module *v) {
   const cpu_image *m = v->image;
   for (int i = 0; i < m->n_instrs; i++) {
@@ -120,7 +146,8 @@ tsr_status vm_load(const tsr_allocator *al, const cpuk_table *k, const void *cod
   m->image = al_alloc(al, bytes, 64);
   if (m->image) memcpy(m->image, code, bytes);
   m->matmul_arg = m->image ? al_zalloc(al, sizeof *m->matmul_arg * ((size_t)m->image->n_instrs + 1)) : NULL;
-  if (!m->matmul_arg) st = st_oom();
+  m->once = m->image ? al_zalloc(al, sizeof *m->once * ((size_t)m->image->n_kernels + 1)) : NULL;
+  if (!m->matmul_arg || !m->once) st = st_oom();
   else st = map_plans_create(m);
   if (!st) st = dft_plans_create(m);
   if (!st) st = check_products(m);
@@ -129,6 +156,7 @@ tsr_status vm_load(const tsr_allocator *al, const cpuk_table *k, const void *cod
     return st;
   }
   trace_args(m);
+  for (int i = 0; i < m->image->n_kernels; i++) m->once[i] = count_once(m->image, cpu_kernels(m->image) + i);
   measure_needs(m);
   *out = m;
   return NULL;
@@ -140,6 +168,7 @@ void vm_unload(vm_module **mp) {
   map_plans_destroy(m);
   dft_plans_destroy(m);
   if (m->image) al_free(m->al, m->matmul_arg, sizeof *m->matmul_arg * ((size_t)m->image->n_instrs + 1), 16);
+  if (m->image) al_free(m->al, m->once, sizeof *m->once * ((size_t)m->image->n_kernels + 1), 16);
   al_free(m->al, m->image, m->image_bytes, 64);
   al_delete(m->al, m);
   *mp = NULL;
@@ -301,7 +330,9 @@ static int next_pc(const vm *v, const cpu_instr *code, int pc) {
 void vm_block(const vm_launch *l, vm_thread *t, const int64_t block[3]) {
   vm v = {l, l->m, t, l->m->k};
   const cpu_instr *code = cpu_instrs(l->m->image) + l->k->first_instr;
-  for (int pc = 0; pc >= 0 && pc < l->k->n_instr; pc = next_pc(&v, code, pc)) {
+  const int begin = t->launch == l->number ? l->m->once[l->k - cpu_kernels(l->m->image)] : 0;
+  t->launch = l->number;
+  for (int pc = begin; pc >= 0 && pc < l->k->n_instr; pc = next_pc(&v, code, pc)) {
     const cpu_instr *i = &code[pc];
     switch (i->op) {
     case CPU_END: return;

@@ -1,10 +1,11 @@
 /* The micro-kernel of elementwise programs, of every instruction set that this machine has, beside the kernels over
- * strips: random programs over rows of every length around a vector and a block, operands with strides, of a row alone
- * or of all rows, and results in place. The same bits (of NaNs: that there is one), and nothing written but the
- * result. */
+ * strips: random programs over rows of every length around a vector and a block, with folds among their steps,
+ * operands with strides, of a row alone or of all rows, and results in place. The same bits (of NaNs: that there is
+ * one), and nothing written but the result. */
+#include "backends/cpu/kernels/map_fold.h"
 #include "tests/support/cpu_kernels_test.h"
 
-enum { MOST_IN = 4, MOST_STEPS = 12, MOST_N = 1100, MOST_ROWS = 3, MEMORY = MOST_ROWS * 3 * MOST_N, ROW = MOST_N + 5 };
+enum { MOST_IN = 6, MOST_STEPS = 16, MOST_N = 1100, MOST_ROWS = 3, MEMORY = MOST_ROWS * 3 * MOST_N, ROW = MOST_N + 5 };
 
 static const uint8_t binary[] = {SC_ADD, SC_SUB, SC_MUL, SC_DIV, SC_MIN, SC_MAX},
                      unary[] = {SC_NEG, SC_ABS, SC_RELU, SC_SQRT, SC_EXP, SC_SIGMOID, SC_TANH, SC_FLOOR, SC_SILU};
@@ -43,7 +44,7 @@ static uint8_t new_reg(problem *p, int level, size_t *uniform) {
 /* The next step of a level: operands are of it or of lower ones, the first of those that vary if the result does. */
 static void draw_step(problem *p, const cpuk_lanes *l, int level, cpuk_map_step *t, size_t *uniform) {
   uint8_t *const of[4] = {&t->a, &t->b, &t->c, &t->d};
-  *t = (cpuk_map_step){.predicate = (uint8_t)(test_u32() % CPUK_N_CMP)};
+  *t = (cpuk_map_step){0};
   for (int i = 0; i < 4; i++)
     do *of[i] = p->known[test_u32() % p->n_known];
     while (p->level[*of[i]] > level || (!i && level == 2 && p->level[*of[i]] < 2));
@@ -53,7 +54,16 @@ static void draw_step(problem *p, const cpuk_lanes *l, int level, cpuk_map_step 
     t->code = unary[test_u32() % sizeof unary];
     t->unary = l->unary[t->code][CPUK_CT_F32];
   }
+  if (t->code == SC_SELECT) t->predicate = (uint8_t)(test_u32() % CPUK_N_CMP);
+  else if (!t->unary && t->code != SC_FMA) t->c = t->d = t->a; /* what a step does not read */
   t->dst = new_reg(p, level, uniform);
+}
+
+/* The step behind t, of the same code: it takes t's result, and anything as its other operand. */
+static void go_on(problem *p, cpuk_map_step *t, size_t *uniform) {
+  t[1] = (cpuk_map_step){.code = t->code, .a = t->dst, .b = p->known[test_u32() % p->n_known]};
+  t[1].c = t[1].d = t[1].a;
+  t[1].dst = new_reg(p, 2, uniform);
 }
 
 static void draw(problem *p, const cpuk_lanes *l, size_t rows, size_t n) {
@@ -72,9 +82,12 @@ static void draw(problem *p, const cpuk_lanes *l, size_t rows, size_t n) {
     p->in[i] = (cpuk_map_operand){in_place ? out : memory[i], to_next, in_place ? 1 : column,
                                   test_u32() % 2 ? 256 : 0, new_reg(p, level, &uniform)};
   }
-  a->n_once = test_u32() % 3, a->n_row = test_u32() % 3, a->n_steps = a->n_once + a->n_row + 1 + test_u32() % 6;
-  for (size_t i = 0; i < a->n_steps; i++)
-    draw_step(p, l, i < a->n_once ? 0 : i < a->n_once + a->n_row ? 1 : 2, &p->steps[i], &uniform);
+  a->n_once = test_u32() % 3, a->n_row = test_u32() % 3, a->n_steps = a->n_once + a->n_row + 1 + test_u32() % 12;
+  for (size_t i = 0, varying = a->n_once + a->n_row; i < a->n_steps; i++) {
+    if (i > varying && cpuk_map_folds(p->steps[i - 1].code) && test_u32() % 4) go_on(p, &p->steps[i - 1], &uniform);
+    else draw_step(p, l, i < a->n_once ? 0 : i < varying ? 1 : 2, &p->steps[i], &uniform);
+  }
+  cpuk_map_find_folds(p->steps + a->n_once + a->n_row, a->n_steps - a->n_once - a->n_row);
   a->steps = p->steps, a->in = p->in, a->constants = p->constants, a->out = out, a->file = file;
   a->block = cpuk_map_block(p->varying);
 }
@@ -105,6 +118,16 @@ static const float *reference(const problem *p, const cpuk_lanes *l, size_t row)
   return value[p->steps[a->n_steps - 1].dst];
 }
 
+/* The longest fold of the program, in steps. */
+static size_t longest_fold(const problem *p) {
+  size_t most = 0;
+  for (size_t i = p->args.n_once + p->args.n_row; i < p->args.n_steps; i++) {
+    const size_t more = cpuk_map_fold_more(&p->steps[i]);
+    most = more >= most && more ? more + 1 : most;
+  }
+  return most;
+}
+
 static void compare(const char *who, const problem *p, const cpuk_lanes *l) {
   const cpuk_map_args *a = &p->args;
   for (size_t row = 0; row < MOST_ROWS; row++) {
@@ -119,15 +142,19 @@ static void compare(const char *who, const problem *p, const cpuk_lanes *l) {
 }
 
 int main(void) {
-  static const size_t lengths[] = {0, 1, 2, 7, 8, 9, 15, 16, 17, 49, 127, 128, 129, 511, 512, 513, MOST_N};
+  static const size_t lengths[] = {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 49, 63, 64, 65, 127, 128, 129, 511, 512, 513, MOST_N};
   static problem p;
   const cpuk_table *t;
+  size_t most = 0;
   for (size_t i = 0; (t = cpuk_available(i)) != NULL; i++)
     for (size_t n = 0; n < sizeof lengths / sizeof *lengths; n++)
-      for (int round = 0; round < 20; round++) {
+      for (int round = 0; round < 40; round++) {
         draw(&p, t->lanes, test_u32() % (MOST_ROWS + 1), lengths[n]);
+        const size_t longest = longest_fold(&p);
+        most = longest > most ? longest : most;
         t->lanes->map(&p.args);
         compare(t->features, &p, t->lanes);
       }
+  CHECK(most >= 6, "the longest fold has %zu steps", most);
   return test_report("test_cpu_map_f32");
 }

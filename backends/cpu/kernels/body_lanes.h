@@ -5,6 +5,8 @@
 
 #include "body_elementwise.h"
 
+#include "body_map_fold.h"
+
 #include "body_map.h"
 
 #include "body_reduce.h"

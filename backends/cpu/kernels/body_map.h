@@ -2,11 +2,15 @@
  * beside its arithmetic is one jump. The same functions as those over strips, so the same bits. Included once per
  * instruction set, after body_elementwise.h. */
 
-/* Where the registers are: elements of a block, or of one that is the same everywhere a vector of it. */
+/* Where the registers are that have a value: elements of a block, or of one that is the same everywhere a vector of
+ * it. */
 typedef struct map_file {
   const float *at[CPUK_MAP_REGS];
-  ptrdiff_t move[CPUK_MAP_REGS]; /* from vector to vector: VF or 0 */
+  bool even[CPUK_MAP_VARYING]; /* an operand of folds, of which every other element is one */
 } map_file;
+
+/* From vector to vector of a register. */
+VINL ptrdiff_t map_move(uint8_t reg) { return reg < CPUK_MAP_VARYING ? VF : 0; }
 
 /* Uniform ones first; blocks a line further apart than they are long, so that they differ in their cache sets. */
 static float *map_slot(const cpuk_map_args *p, int reg) {
@@ -29,7 +33,7 @@ static float *map_slot(const cpuk_map_args *p, int reg) {
 
 static void map_select(const cpuk_map_step *t, const map_file *f, float *d, size_t m) {
   const float *a = f->at[t->a], *b = f->at[t->b], *c = f->at[t->c], *e = f->at[t->d];
-  const ptrdiff_t ma = f->move[t->a], mb = f->move[t->b], mc = f->move[t->c], me = f->move[t->d];
+  const ptrdiff_t ma = map_move(t->a), mb = map_move(t->b), mc = map_move(t->c), me = map_move(t->d);
   switch (t->predicate) {
     case CPUK_EQ: MAP_SELECT(v_eq(x, y));
     case CPUK_NE: MAP_SELECT(vm_not(v_eq(x, y)));
@@ -43,7 +47,7 @@ static void map_select(const cpuk_map_step *t, const map_file *f, float *d, size
 /* m vectors of the result, at d. */
 static void map_step(const cpuk_map_step *t, map_file *f, float *d, size_t m) {
   const float *a = f->at[t->a], *b = f->at[t->b], *c = f->at[t->c];
-  const ptrdiff_t ma = f->move[t->a], mb = f->move[t->b], mc = f->move[t->c];
+  const ptrdiff_t ma = map_move(t->a), mb = map_move(t->b), mc = map_move(t->c);
   switch (t->code) {
     case SC_ADD: MAP_LOOP(x + y);
     case SC_SUB: MAP_LOOP(x - y);
@@ -72,47 +76,125 @@ static void map_stage(float *to, const float *from, ptrdiff_t stride, size_t n) 
     for (size_t j = 0; j < n; j++) to[j] = from[(ptrdiff_t)j * stride];
 }
 
-static void map_block(const cpuk_map_args *p, map_file *f, size_t row, size_t at, size_t n) {
-  const size_t m = (n + VF - 1) / VF;
-  const bool whole = n % VF == 0;
-  float *out = p->out + (ptrdiff_t)row * p->out_row + at;
+/* The registers that folds alone read, a bit each: their operands need not be staged. */
+static uint64_t map_folded(const cpuk_map_args *p) {
+  uint64_t folded = 0, other = 0;
+#define MAP_BIT(reg) ((uint64_t)((reg) < CPUK_MAP_VARYING) << ((reg) % 64))
+  for (size_t i = p->n_once + p->n_row; i < p->n_steps; i++) {
+    const cpuk_map_step *t = &p->steps[i];
+    const size_t more = cpuk_map_fold_more(t);
+    if (more) folded |= MAP_BIT(t->a);
+    else other |= MAP_BIT(t->a) | MAP_BIT(t->b) | MAP_BIT(t->c) | MAP_BIT(t->d);
+    for (size_t k = 0; k <= more && more; k++) folded |= MAP_BIT(t[k].b);
+    i += more;
+  }
+#undef MAP_BIT
+  return folded & ~other;
+}
+
+VINL void map_fetch(const float *from, ptrdiff_t ahead, size_t n) {
+  if (ahead)
+    for (size_t k = 0; k < n * sizeof *from; k += 64) __builtin_prefetch((const char *)from + ahead + k, 0, 2);
+}
+
+/* The operands of a block: where they lie, or copied to their registers. */
+static void map_inputs(const cpuk_map_args *p, map_file *f, uint64_t in_place, size_t row, size_t at, size_t n) {
   for (size_t i = 0; i < p->n_in; i++) {
     const cpuk_map_operand *o = &p->in[i];
     const float *from = o->p + (ptrdiff_t)row * o->row + (ptrdiff_t)at * o->column;
     if (o->reg >= CPUK_MAP_VARYING) continue;
-    if (o->ahead)
-      for (size_t k = 0; k < n * sizeof *from; k += 64) __builtin_prefetch((const char *)from + o->ahead + k, 0, 2);
-    f->at[o->reg] = from;
-    if (whole && o->column == 1) continue;
-    f->at[o->reg] = map_slot(p, o->reg);
-    map_stage(map_slot(p, o->reg), from, o->column, n);
+    map_fetch(from, o->ahead, n);
+    const bool here = in_place >> o->reg & 1 && (o->column == 1 || o->column == 2);
+    f->at[o->reg] = from, f->even[o->reg] = here && o->column == 2;
+    if (here) continue;
+    if (n % VF || o->column != 1) {
+      f->at[o->reg] = map_slot(p, o->reg);
+      map_stage(map_slot(p, o->reg), from, o->column, n);
+    }
   }
-  for (size_t i = p->n_once + p->n_row; i < p->n_steps; i++) {
+}
+
+/* The fold that begins with step t, to `to`, or to its register if one of its operands is there: n >= VF elements. */
+static void map_fold_steps(const cpuk_map_args *p, const cpuk_map_step *t, map_file *f, float *to, size_t n) {
+  map_tap x[2 + UINT8_MAX];
+  const size_t more = cpuk_map_fold_more(t);
+  const uint8_t dst = t[more].dst;
+  for (size_t k = 0; k < more + 2; k++) {
+    const uint8_t reg = k ? t[k - 1].b : t->a;
+    x[k] = (map_tap){f->at[reg], reg < CPUK_MAP_VARYING && f->even[reg] ? 2 * VF : map_move(reg)};
+    if (x[k].p == to) to = map_slot(p, dst);
+  }
+  if (to == map_slot(p, dst) && n % VF) v_store(to + n / VF * VF, v_set1(0));
+  map_fold_of(t->code, x, more + 2)(x, more + 2, to, n);
+  f->at[dst] = to;
+}
+
+static void map_block(const cpuk_map_args *p, map_file *f, uint64_t folded, size_t row, size_t at, size_t n) {
+  const size_t m = (n + VF - 1) / VF;
+  const bool whole = n % VF == 0, folds = n >= VF;
+  float *out = p->out + (ptrdiff_t)row * p->out_row + at;
+  map_inputs(p, f, folds ? folded : 0, row, at, n);
+  for (size_t i = p->n_once + p->n_row, more; i < p->n_steps; i += 1 + more) {
     const cpuk_map_step *t = &p->steps[i];
-    map_step(t, f, whole && i + 1 == p->n_steps ? out : map_slot(p, t->dst), m);
+    more = folds ? cpuk_map_fold_more(t) : 0;
+    const bool last = i + more + 1 == p->n_steps;
+    if (more) map_fold_steps(p, t, f, last ? out : map_slot(p, t[more].dst), n);
+    else map_step(t, f, whole && last ? out : map_slot(p, t->dst), m);
   }
-  if (whole) return;
   const float *result = f->at[p->steps[p->n_steps - 1].dst];
+  if (result == out) return;
   for (size_t j = 0; j + VF <= n; j += VF) v_store(out + j, v_load(result + j));
-  v_store_n(out + n / VF * VF, v_load(result + n / VF * VF), n % VF);
+  if (!whole) v_store_n(out + n / VF * VF, v_load(result + n / VF * VF), n % VF);
 }
 
 static void map_uniform(const cpuk_map_args *p, map_file *f, size_t from, size_t n) {
   for (size_t i = from; i < from + n; i++) map_step(&p->steps[i], f, map_slot(p, p->steps[i].dst), 1);
 }
 
+/* A program that is one fold over operands that all lie in memory: nothing is done but that. False: it is another. */
+static bool map_fold_alone(const cpuk_map_args *p) {
+  const cpuk_map_step *t = &p->steps[p->n_once + p->n_row];
+  map_tap x[CPUK_MAP_VARYING];
+  ptrdiff_t row[CPUK_MAP_VARYING], ahead[CPUK_MAP_VARYING];
+  const size_t taps = cpuk_map_fold_more(t) + 2;
+  if (taps < 3 || taps > CPUK_MAP_VARYING || p->n_steps != taps - 1 || p->n < VF) return false;
+  for (size_t k = 0; k < taps; k++) {
+    const uint8_t reg = k ? t[k - 1].b : t->a;
+    const cpuk_map_operand *o = p->in;
+    while (o < p->in + p->n_in && o->reg != reg) o++;
+    if (o == p->in + p->n_in || reg >= CPUK_MAP_VARYING || o->p == p->out || o->column < 1 || o->column > 2)
+      return false;
+    x[k] = (map_tap){o->p, o->column * VF};
+    row[k] = o->row, ahead[k] = o->ahead;
+  }
+  const map_fold_fn fold = map_fold_of(t->code, x, taps);
+  for (size_t r = 0; r < p->rows; r++) {
+    for (size_t k = 0; k < taps; k++) map_fetch(x[k].p, ahead[k], p->n);
+    fold(x, taps, p->out + (ptrdiff_t)r * p->out_row, p->n);
+    for (size_t k = 0; k < taps; k++) x[k].p += row[k];
+  }
+  return true;
+}
+
 static void CPUK_FN(map)(const cpuk_map_args *p) {
   map_file f;
-  for (int i = 0; i < CPUK_MAP_REGS; i++) f.at[i] = map_slot(p, i), f.move[i] = i < CPUK_MAP_VARYING ? VF : 0;
-  for (size_t i = 0; i < p->n_constants; i++)
-    v_store(map_slot(p, p->constants[i].reg), v_set1(p->constants[i].value));
+  if (map_fold_alone(p)) return;
+  memset(f.even, 0, sizeof f.even);
+  for (size_t i = 0; i < p->n_constants; i++) {
+    const uint8_t reg = p->constants[i].reg;
+    v_store(map_slot(p, reg), v_set1(p->constants[i].value));
+    f.at[reg] = map_slot(p, reg);
+  }
+  for (size_t i = 0; i < p->n_in; i++)
+    if (p->in[i].reg >= CPUK_MAP_VARYING) f.at[p->in[i].reg] = map_slot(p, p->in[i].reg);
   map_uniform(p, &f, 0, p->n_once);
+  const uint64_t folded = map_folded(p);
   for (size_t row = 0; row < p->rows; row++) {
     for (size_t i = 0; i < p->n_in; i++)
       if (p->in[i].reg >= CPUK_MAP_VARYING)
         v_store(map_slot(p, p->in[i].reg), v_set1(p->in[i].p[(ptrdiff_t)row * p->in[i].row]));
     map_uniform(p, &f, p->n_once, p->n_row);
     for (size_t at = 0; at < p->n; at += p->block)
-      map_block(p, &f, row, at, p->n - at < p->block ? p->n - at : p->block);
+      map_block(p, &f, folded, row, at, p->n - at < p->block ? p->n - at : p->block);
   }
 }

@@ -2,19 +2,22 @@
  * vec_<isa>.h. */
 
 /* Stage of a perfect shuffle of two vectors: lanes a0 b0 a1 b1 ... of the low or the high halves. VI_EVEN: the even
- * lanes of both. */
+ * lanes of both. VI_EVEN_ODD: the even ones of a, the odd ones of b. */
 #if VF == 4
 #define VI_LO(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
 #define VI_HI(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
 #define VI_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define VI_EVEN_ODD(a, b) __builtin_shufflevector(a, b, 0, 2, 5, 7)
 #elif VF == 8
 #define VI_LO(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
 #define VI_HI(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
 #define VI_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#define VI_EVEN_ODD(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 9, 11, 13, 15)
 #else
 #define VI_LO(a, b) __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
 #define VI_HI(a, b) __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 #define VI_EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+#define VI_EVEN_ODD(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31)
 #endif
 
 /* A group of smaller elements may be moved as one, wherever it lies. */
@@ -59,12 +62,16 @@ COPY_STRIDED(copy_u16, copy_strided16)
 COPY_STRIDED(copy_u32, copy_strided32)
 COPY_STRIDED(copy_u64, copy_strided64)
 
+/* Elements 0, 2, .., 2 VF - 2: nothing beyond the last one is read. */
+VINL vi copy_even(const copy_u32 *p) {
+  return VI_EVEN_ODD(*(const copy_vi *)p, *(const copy_vi *)(p + VF - 1));
+}
+
 /* Every other 32-bit element of a line: the real or the imaginary parts of complex numbers. Nothing beyond the last one
  * is read. */
 static void copy_even32(copy_u32 *dst, const copy_u32 *src, size_t n) {
   size_t i = 0;
-  for (; i + VF < n; i += VF)
-    *(copy_vi *)(dst + i) = VI_EVEN(*(const copy_vi *)(src + 2 * i), *(const copy_vi *)(src + 2 * i + VF));
+  for (; i + VF <= n; i += VF) *(copy_vi *)(dst + i) = copy_even(src + 2 * i);
   for (; i < n; i++) dst[i] = src[2 * i];
 }
 
