@@ -219,15 +219,12 @@ static void copy_plane(const vm *v, const box *b, int row, const span *spans, co
     if (d != b->axis && d != row) line += b->low[d] * image->strides[d];
   line += (low + first * apart) * image->strides[row];
   to += first * b->phase * b->phases;
-  for (int64_t r = first; r < end; r++, line += stride)
-    for (int64_t f = 0; f < b->phases; f++, to += b->phase) {
-      const span s = spans[f];
-      const float *from = line + s.x + s.from * b->step;
-      const cpuk_copy_args c = {to + s.from, from, 0, 1, 0, b->step, 1, (size_t)(s.end - s.from), sizeof *to};
-      if (s.end == s.from) continue;
-      if (b->step == 1) memcpy(to + s.from, from, (size_t)(s.end - s.from) * sizeof *to);
-      else v->k->lanes->copy2d(&c);
-    }
+  for (int64_t f = 0; f < b->phases && first < end; f++, to += b->phase) {
+    const span s = spans[f];
+    const cpuk_copy_args c = {to + s.from, line + s.x + s.from * b->step, b->phase * b->phases, 1, stride, b->step,
+                              (size_t)(end - first), (size_t)(s.end - s.from), sizeof *to};
+    v->k->lanes->copy2d(&c);
+  }
 }
 
 /* again: the copy is of another batch of the same rows. */

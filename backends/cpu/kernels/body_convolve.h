@@ -12,7 +12,7 @@
 #define CONVOLVE_FEW 4  /* of a tile of one row that is the only one */
 
 #ifndef v_pick
-/* The elements in the set bits of `lanes`, first ones first. */
+/* The elements in the set bits of `lanes`, first ones first; behind them any. */
 VINL vf v_pick(vf v, uint32_t lanes) {
   float x[VF], y[VF] = {0};
   v_store(x, v);

@@ -103,6 +103,20 @@ static void copy_transpose32(uint32_t *dst, ptrdiff_t drs, const uint32_t *src, 
   if (rb < rows) copy_strided32(dst + (ptrdiff_t)rb * drs, drs, 1, src + rb, 1, scs, rows - rb, cb);
 }
 
+/* Of 16 to 64 bytes: all of a row is loaded before any of it is stored. */
+static void copy_short_rows(char *d, const char *s, ptrdiff_t dst_rs, ptrdiff_t src_rs, size_t rows, size_t bytes) {
+  typedef int32_t part __attribute__((vector_size(16), aligned(1), may_alias));
+  const size_t last = bytes - 16, second = bytes > 32 ? 16 : 0, third = bytes > 32 ? last - 16 : last;
+  for (size_t r = 0; r < rows; r++, d += dst_rs, s += src_rs) {
+    const part a = *(const part *)s, b = *(const part *)(s + second), c = *(const part *)(s + third),
+               e = *(const part *)(s + last);
+    *(part *)d = a;
+    *(part *)(d + second) = b;
+    *(part *)(d + third) = c;
+    *(part *)(d + last) = e;
+  }
+}
+
 /* Programs may name memory that overlaps. */
 static void copy_rows(const cpuk_copy_args *p) {
   size_t row = p->cols * p->esize;
@@ -111,6 +125,10 @@ static void copy_rows(const cpuk_copy_args *p) {
   const ptrdiff_t e = (ptrdiff_t)p->esize;
   if (p->dst_rs == (ptrdiff_t)p->cols && p->src_rs == p->dst_rs) {
     memmove(d, s, row * p->rows);
+    return;
+  }
+  if (row >= 16 && row <= 64) {
+    copy_short_rows(d, s, p->dst_rs * e, p->src_rs * e, p->rows, row);
     return;
   }
   for (ptrdiff_t r = 0; r < (ptrdiff_t)p->rows; r++) memmove(d + r * p->dst_rs * e, s + r * p->src_rs * e, row);

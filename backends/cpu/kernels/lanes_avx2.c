@@ -4,6 +4,7 @@
 
 #define CPUK_SUFFIX avx2
 #include "vec_avx2.h"
+#include "pick_avx2.h"
 
 #include "body_lanes.h"
 #endif
