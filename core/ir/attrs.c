@@ -257,6 +257,15 @@ bool ir_attr_same(const ir_attr *a, const ir_attr *b) {
   }
 }
 
+bool ir_attrs_same(const ir_op *a, const ir_op *b) {
+  if (a->n_attrs != b->n_attrs) return false;
+  for (int i = 0; i < a->n_attrs; i++) {
+    const ir_attr *other = ir_get_attr(b, a->attrs[i].name);
+    if (!other || !ir_attr_same(a->attrs[i].attr, other)) return false;
+  }
+  return true;
+}
+
 bool ir_attrs_copy(ir_op *to, const ir_op *from) {
   for (int i = 0; i < from->n_attrs; i++)
     if (!ir_set_attr(to, from->attrs[i].name, ir_attr_copy(to->module, from->attrs[i].attr))) return false;

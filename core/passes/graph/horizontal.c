@@ -52,19 +52,14 @@ static int column_axis(const ir_op *product) {
   return graph_is(product, G_BLOCK_MATMUL) || graph_is_transposed(product, 1) ? 0 : 1;
 }
 
-static bool same_attrs(const ir_op *a, const ir_op *b) {
-  if (a->def != b->def || a->n_operands != b->n_operands || a->n_attrs != b->n_attrs) return false;
-  for (int i = 0; i < a->n_attrs; i++) {
-    const ir_attr *other = ir_get_attr(b, a->attrs[i].name);
-    if (!other || !ir_attr_same(a->attrs[i].attr, other)) return false;
-  }
-  return true;
+static bool same_kind(const ir_op *a, const ir_op *b) {
+  return a->def == b->def && a->n_operands == b->n_operands && ir_attrs_same(a, b);
 }
 
 static bool is_sibling(const ir_op *a, const ir_op *b) {
   const ir_type *x = a->operands[1]->type, *y = b->operands[1]->type;
   const int other = 1 - column_axis(a);
-  return same_attrs(a, b) && a->operands[0] == b->operands[0] && x->rank == 2 && y->rank == 2 && x->dtype == y->dtype &&
+  return same_kind(a, b) && a->operands[0] == b->operands[0] && x->rank == 2 && y->rank == 2 && x->dtype == y->dtype &&
          x->dims[other] == y->dims[other] && a->results[0]->type->dtype == b->results[0]->type->dtype;
 }
 
@@ -120,7 +115,7 @@ static bool followers(const join *j, ir_op *next[MOST_JOINED]) {
   for (int i = 0; i < j->n && sums; i++)
     if (next[i] && !is_sum(next[i])) next[i] = NULL;
   for (int i = 0; i < j->n && !sums; i++)
-    if (!next[i] || !same_attrs(next[i], next[0]) || place_of(next[i], j->last[i]) != place_of(next[0], j->last[0]) ||
+    if (!next[i] || !same_kind(next[i], next[0]) || place_of(next[i], j->last[i]) != place_of(next[0], j->last[0]) ||
         next[i]->results[0]->type->dtype != next[0]->results[0]->type->dtype)
       return false;
   return true;

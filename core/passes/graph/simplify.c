@@ -119,16 +119,10 @@ static tsr_status tell_refusals(ir_op *func, sweep *s) {
 /* ---- common subexpressions ------------------------------------------------------------------------------------- */
 
 static bool same_op(const ir_op *a, const ir_op *b) {
-  if (a->def != b->def || a->n_operands != b->n_operands || a->n_attrs != b->n_attrs ||
-      a->results[0]->type != b->results[0]->type)
-    return false;
+  if (a->def != b->def || a->n_operands != b->n_operands || a->results[0]->type != b->results[0]->type) return false;
   for (int i = 0; i < a->n_operands; i++)
     if (a->operands[i] != b->operands[i]) return false;
-  for (int i = 0; i < a->n_attrs; i++) {
-    const ir_attr *other = ir_get_attr(b, a->attrs[i].name);
-    if (!other || !ir_attr_same(a->attrs[i].attr, other)) return false;
-  }
-  return true;
+  return ir_attrs_same(a, b);
 }
 
 static uint64_t hash_attr(uint64_t h, const ir_attr *a) {
