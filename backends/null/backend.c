@@ -50,8 +50,7 @@ static void plain_caps(tsr_caps *c, tsr_dialect dialect) {
                   .storage16 = true,
                   .storage8 = true,
                   .i64 = true,
-                  .subgroup_shuffle = true,
-                  .subgroup_arithmetic = true};
+                  .subgroup_shuffle = true};
   if (!row->gpu) c->max_threads = 1, c->vector_bytes = 64;
   snprintf(c->arch, sizeof c->arch, "%s", row->plain_arch);
 }

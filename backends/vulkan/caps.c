@@ -258,7 +258,6 @@ static void fill_caps(const be_instance *in, VkPhysicalDevice p, const vk_all_pr
   VkSubgroupFeatureFlags s = q->v11.subgroupSupportedOperations;
   bool in_compute = q->v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
   c->subgroup_shuffle = in_compute && (s & VK_SUBGROUP_FEATURE_SHUFFLE_BIT);
-  c->subgroup_arithmetic = in_compute && (s & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
   for (int i = 0; i < 3; i++)
     c->max_block[i] = (int)m->maxComputeWorkGroupSize[i],
     c->max_grid[i] = INT32_MAX; /* larger grids are cut into several dispatches */
@@ -274,14 +273,14 @@ static void fill_caps(const be_instance *in, VkPhysicalDevice p, const vk_all_pr
 static void widen_subgroup(vk_features *f, tsr_caps *c) {
   if (c->subgroup >= 4 && !(c->subgroup & (c->subgroup - 1))) return;
   c->subgroup = c->subgroup_min = c->subgroup_max = 4;
-  c->subgroup_shuffle = c->subgroup_arithmetic = c->full_subgroups = c->coopmat = c->coopmat2 = false;
+  c->subgroup_shuffle = c->full_subgroups = c->coopmat = c->coopmat2 = false;
   f->coopmat = f->nv2 = f->subgroup_size_control = f->full_subgroups = false;
 }
 
 static void spare_llvmpipe(const vk_all_properties *q, tsr_caps *c) {
   if (q->v12.driverID != VK_DRIVER_ID_MESA_LLVMPIPE) return;
   /* 26.1 overruns its own stack where it compiles shuffles of f64 for vectors of 512 bits. */
-  if (c->subgroup > 8) c->subgroup_shuffle = c->subgroup_arithmetic = false;
+  if (c->subgroup > 8) c->subgroup_shuffle = false;
   /* Seen with 22.3, and no more with 26.1 (docs/performance-log.md). */
   c->one_lane_a_time = VK_API_VERSION_MAJOR(q->base.properties.driverVersion) < 23;
 }

@@ -180,7 +180,7 @@ static void vk_apply_matrix_knob(tsr_caps *c) {
     s->enabled = false;
     snprintf(s->reason, sizeof s->reason, "TSR_MATRIX=%.20s", v);
   }
-  if (!strcmp(v, "scalar")) c->subgroup_shuffle = c->subgroup_arithmetic = false;
+  if (!strcmp(v, "scalar")) c->subgroup_shuffle = false;
 }
 
 static bool wants_test(const tsr_caps *c) {

@@ -24,7 +24,6 @@
   X(FEATURE, subgroup_size, v13.subgroupSizeControl, "")                                                               \
   X(FEATURE, full_subgroups, v13.computeFullSubgroups, "")                                                             \
   X(SUBGROUP, shuffle, VK_SUBGROUP_FEATURE_SHUFFLE_BIT, "shared memory for subgroup shuffles")                         \
-  X(SUBGROUP, arithmetic, VK_SUBGROUP_FEATURE_ARITHMETIC_BIT, "")                                                      \
   X(EXTENSION, coopmat, "VK_KHR_cooperative_matrix", "")                                                               \
   X(EXTENSION, coopmat2, "VK_NV_cooperative_matrix2", "")                                                              \
   X(EXTENSION, bf16, "VK_KHR_shader_bfloat16", "")                                                                     \

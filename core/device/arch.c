@@ -112,7 +112,6 @@ static void fill(const arch_row *r, tsr_caps *c) {
                   .clusters = cuda && r->major >= 9,
                   .int_dot = true,
                   .subgroup_shuffle = true,
-                  .subgroup_arithmetic = true,
                   .full_subgroups = true,
                   .fnuz = r->fnuz,
                   .peak_flops_f32 = r->tflops_f32 * 1e12,

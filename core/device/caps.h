@@ -71,7 +71,7 @@ typedef struct tsr_caps {
   bool coopmat2_workgroup, coopmat2_tensor, coopmat2_per_element, coopmat2_reduce, coopmat2_convert;
   int coopmat2_max_dim;             /* largest m, n or k of a workgroup's matrix; 0 = unknown */
   int64_t coopmat2_shared_bytes;    /* shared memory that the driver keeps for itself where a workgroup has matrices */
-  bool int_dot, subgroup_shuffle, subgroup_arithmetic, full_subgroups;
+  bool int_dot, subgroup_shuffle, full_subgroups;
   bool glsl_memory_model;     /* Vulkan: vulkanMemoryModel is missing */
   bool descriptors;           /* Vulkan: buffers are bound by descriptors, for want of bufferDeviceAddress */
   int spirv_minor;            /* Vulkan: SPIR-V 1.3 to 1.6; 0: 1.6 */

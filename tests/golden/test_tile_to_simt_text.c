@@ -37,7 +37,6 @@ static tsr_status lower(size_t i, strb *out) {
                 .shared_bytes = 32768,
                 .f16 = true,
                 .subgroup_shuffle = true,
-                .subgroup_arithmetic = true,
                 .full_subgroups = true,
                 .coopmat = cases[i].matrices,
                 .n_matrix = cases[i].matrices,

@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 export TSR_TEST_DEVICE=vulkan:0 TSR_TEST_CASES=${TSR_TEST_CASES:-24} TSR_VK_VALIDATION=1
 floor=api=1,bda,push_descriptor,bindings=4
 floor+=,range=134217728,f64,f16,int16,int8,storage16,storage8,int64,timeline,sync2,memory_model
-floor+=,maintenance4,shuffle,arithmetic,shared_layout,subgroup_size,full_subgroups,subgroup_types,scalar_layout,denorm
+floor+=,maintenance4,shuffle,shared_layout,subgroup_size,full_subgroups,subgroup_types,scalar_layout,denorm
 floor+=,rte,nan,coopmat,coopmat2,statistics,clock,shared=16384,invocations=128
 
 # least: per cent of the programs that pass

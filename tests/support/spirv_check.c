@@ -32,7 +32,6 @@ tsr_caps spirv_full_caps(void) {
                 .coopmat2_reduce = true,
                 .coopmat2_convert = true,
                 .subgroup_shuffle = true,
-                .subgroup_arithmetic = true,
                 .full_subgroups = true,
                 .shared_layout = true,
                 .nan_preserve = true,

@@ -25,7 +25,6 @@ static inline tsr_caps device(tsr_dialect d, int subgroup) {
                 .i8 = true,
                 .i64 = true,
                 .subgroup_shuffle = true,
-                .subgroup_arithmetic = true,
                 .full_subgroups = true};
   strcpy(c.arch, d == DIALECT_SPIRV ? "spirv1.6" : d == DIALECT_CUDA ? "sm_80" : "gfx942");
   for (int i = 0; i < 3; i++) c.max_grid[i] = 65535 * 1024;

@@ -25,7 +25,6 @@ static const flag_name features[] = {FLAG("f64", f64),
                                      FLAG("int_dot", int_dot),
                                      FLAG("descriptors", descriptors),
                                      FLAG("shuffle", subgroup_shuffle),
-                                     FLAG("arithmetic", subgroup_arithmetic),
                                      FLAG("full_subgroups", full_subgroups),
                                      FLAG("shared_layout", shared_layout),
                                      FLAG("one_lane_a_time", one_lane_a_time),
@@ -87,7 +86,7 @@ static bool is_subgroup(int n) { return n >= 1 && n <= 128 && !(n & (n - 1)); }
 /* Kernels count lanes in fours at least: where no lane asks another, how many run together is nothing to them. */
 static bool widen_subgroup(tsr_caps *c) {
   if (c->subgroup >= 4) return c->subgroup_min >= 4;
-  if (c->subgroup_shuffle || c->subgroup_arithmetic) return false;
+  if (c->subgroup_shuffle) return false;
   c->subgroup = c->subgroup_min = c->subgroup_max = 4;
   return true;
 }
@@ -130,7 +129,7 @@ static tsr_status fill(const tsr_allocator *al, const char *file, const json *j,
   c->storage16 |= c->f16 || c->i16;
   c->storage8 |= c->i8;
   TSR_TRY(set_flags(al, file, json_get(j, "nv2"), nv2, sizeof nv2 / sizeof *nv2, c));
-  if (!widen_subgroup(c)) return wrong(al, file, "a subgroup of less than 4 lanes has no", "shuffle or arithmetic");
+  if (!widen_subgroup(c)) return wrong(al, file, "a subgroup of less than 4 lanes has no", "shuffle");
   const json *m = json_get(j, "matrix");
   for (const json *row = m ? m->first : NULL; row; row = row->next) TSR_TRY(add_shape(al, file, row, c));
   c->coopmat = c->n_matrix > 0;

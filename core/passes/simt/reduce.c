@@ -66,7 +66,7 @@ static ir_value *shuffled(simt *c, ir_value *v, int distance) {
 static partial over_lanes(simt *c, const reducer *r, partial p, const simt_layout *l, int axis) {
   int stride = 1;
   for (int d = axis + 1; d < l->rank; d++) stride *= l->lanes[d];
-  if (stride == 1 && !r->kahan && c->caps->subgroup_arithmetic && p.v) {
+  if (stride == 1 && !r->kahan && p.v) {
     ir_value *v = sx_op(c, TG_WARP_REDUCE, p.v->type, 1, &p.v);
     if (!v || !ir_set_attr(v->def, "op", ir_attr_str(c->m, r->name)) ||
         !ir_set_attr(v->def, "width", ir_attr_int(c->m, l->lanes[axis])))
@@ -186,7 +186,7 @@ tsr_status simt_lower_reduce(simt *c, ir_op *op) {
     for (int k = 0; k < 4; k++)
       if (quarter[4 * i + k].v) p[i] = p[i].v ? combine(c, &q, p[i], quarter[4 * i + k]) : quarter[4 * i + k];
   bool spread = l->dims[axis] > 1;
-  bool by_shuffle = c->caps->subgroup_shuffle || c->caps->subgroup_arithmetic;
+  bool by_shuffle = c->caps->subgroup_shuffle;
   if (spread && l->lanes[axis] > 1 && by_shuffle)
     for (int i = 0; i < to->n_regs; i++) p[i] = over_lanes(c, &q, p[i], l, axis);
   bool shared_by_cluster = spread && c->cluster > 1 && l->warps[axis] % c->cluster == 0;

@@ -14,8 +14,8 @@ static const char *dot_fits(const simt *c, const simt_gemm *g) {
   if (!simt_is_simd(c) || g->n != 1) return "";
   if (g->c != TSR_F32 || g->a != g->b || !dtype_is_float(g->a) || tsr_dtype_size(g->a) > 4)
     return "sums along the lanes are made for floats";
-  if (c->warps != 1 || !c->caps->subgroup_arithmetic)
-    return "sums along the lanes want blocks of one subgroup, and its arithmetic";
+  if (c->warps != 1 || !c->caps->subgroup_shuffle)
+    return "sums along the lanes want blocks of one subgroup, and its shuffles";
   if (g->A.transposed || g->k % (c->subgroup * (8 / (int)tsr_dtype_size(g->a))))
     return "rows are not read along k in whole registers";
   return NULL;
