@@ -23,3 +23,5 @@ double roofline_ns(const roofline_parts *p) {
 }
 
 double roofline_rounds(double blocks, double cores) { return cores > 0 ? ceil(blocks / cores) : 1; }
+
+double roofline_launch_ns(double measured, bool cpu) { return measured > 0 ? measured : cpu ? 2000 : 5000; }

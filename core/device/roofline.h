@@ -5,6 +5,8 @@
 #ifndef CORE_DEVICE_ROOFLINE_H
 #define CORE_DEVICE_ROOFLINE_H
 
+#include <stdbool.h>
+
 enum { ROOFLINE_MOST_SERIAL = 4 };
 
 typedef struct roofline_parts {
@@ -20,6 +22,8 @@ double roofline_ns(const roofline_parts *p);
 double roofline_overlapped_ns(const double *ns, int n, double overlap);
 /* The longest part; the first of several. */
 int roofline_bound(const double *ns, int n);
+/* What a launch takes: the measured time, or where nobody measured the device (0) a guess for its kind. */
+double roofline_launch_ns(double measured, bool cpu);
 /* Rounds that the cores need for the blocks, one each at a time: the last may leave cores idle. */
 double roofline_rounds(double blocks, double cores);
 #endif

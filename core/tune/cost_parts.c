@@ -27,7 +27,7 @@ cost_rates cost_rates_of(const tune_device *d, const tune_problem *p, const tune
   r.l2 = tier_gbps(d, "l2", d->is_cpu ? r.cores * clock * 32 : 3 * r.memory);
   r.shared = tier_gbps(d, d->is_cpu ? "l1" : "shared", r.cores * clock * 128);
   r.barrier_ns = d->barrier_ns > 0 ? d->barrier_ns : d->is_cpu ? 300 : tune_device_simd_like(d) ? 400 : 20;
-  r.launch_ns = d->launch_ns > 0 ? d->launch_ns : d->is_cpu ? 2000 : 5000;
+  r.launch_ns = roofline_launch_ns(d->launch_ns, d->is_cpu);
   const tune_tier *mem = tune_device_tier(d, "memory");
   r.latency_ns = (mem && mem->latency_cycles > 0 ? mem->latency_cycles : d->is_cpu ? 200 : 500) / clock;
   return r;

@@ -220,6 +220,7 @@ static void parts_side_by_side_take_between_the_longest_and_their_sum(void **sta
   assert_true(roofline_overlapped_ns(ns, 3, 1) == 100 && roofline_overlapped_ns(ns, 3, 0) == 200);
   assert_true(roofline_overlapped_ns(ns, 3, 0.5) == 150);
   assert_true(roofline_ns(&(roofline_parts){ns, 3, 0.5, 0.5, {7, 0, 3}}) == 310); /* nothing runs under the last two */
+  assert_true(roofline_launch_ns(1234, true) == 1234 && roofline_launch_ns(0, true) < roofline_launch_ns(0, false));
   assert_true(roofline_rounds(132, 132) == 1 && roofline_rounds(133, 132) == 2 && roofline_rounds(5, 0) == 1);
 }
 

@@ -9,7 +9,7 @@ enum { CPUK_MAP_WIDTH = 16 }; /* of the widest vector */
 
 /* dst = code(a, b, c): ADD SUB MUL DIV MIN MAX FMA; SELECT: a `predicate` b ? c : d; any other code: unary(a). */
 typedef struct cpuk_map_step {
-  uint8_t code, predicate; /* scalar_code, cpuk_cmp_op */
+  uint8_t code, predicate; /* scalar_code; cpuk_cmp_op, or of a fold (map_fold.h) how many elements */
   uint8_t dst, a, b, c, d;
   cpuk_unary_fn unary;
 } cpuk_map_step;

@@ -13,8 +13,7 @@
 static const double product_share = 0.75, window_share = 0.45, transform_share = 0.15, other_share = 0.1;
 /* Where nobody measured the device: a core's clock and the bytes a second that it moves in kernels of elementwise ops
  * on pairs; of a GPU as a small one. */
-static const double core_hz = 3e9, core_bytes = 3.5e9, gpu_flops = 1e12, gpu_bytes = 5e10, gpu_launch_ns = 4000,
-                    cpu_launch_ns = 2000;
+static const double core_hz = 3e9, core_bytes = 3.5e9, gpu_flops = 1e12, gpu_bytes = 5e10;
 
 typedef struct rates {
   double flops, bytes, launch_ns; /* of f32; a second */
@@ -23,10 +22,9 @@ typedef struct rates {
 static rates rates_of(const tsr_caps *c) {
   const bool gpu = dialect_of(c)->gpu;
   const double cores = c->n_cores > 0 ? c->n_cores : 1, lanes = c->vector_bytes > 4 ? c->vector_bytes / 4 : 1;
-  rates r = {.flops = c->peak_flops_f32, .bytes = c->bytes_per_s, .launch_ns = c->launch_ns};
+  rates r = {.flops = c->peak_flops_f32, .bytes = c->bytes_per_s, .launch_ns = roofline_launch_ns(c->launch_ns, !gpu)};
   if (!(r.flops > 0)) r.flops = gpu ? gpu_flops : cores * core_hz * 4 * lanes; /* two multiply-adds a clock */
   if (!(r.bytes > 0)) r.bytes = gpu ? gpu_bytes : cores * core_bytes;
-  if (!(r.launch_ns > 0)) r.launch_ns = gpu ? gpu_launch_ns : cpu_launch_ns;
   return r;
 }
 
