@@ -8,8 +8,6 @@
 #include "core/ir/graph/perm.h"
 #include "core/passes/graph/rules.h"
 
-enum { FOLD_MAX = 4096 }; /* elements of a constant, and points of the space, worth computing here */
-
 static bool same_type(const ir_value *a, const ir_value *b) { return a->type == b->type; }
 static ir_value *result(const rewrite *r) { return r->op->results[0]; }
 static bool is_float(const ir_value *v) { return dtype_is_float(v->type->dtype); }
@@ -254,10 +252,10 @@ ir_value *rule_constant_fold(rewrite *r) {
     int64_t k = ir_type_count(op->operands[i]->type);
     if (k > work) work = k;
   }
-  ir_value *part = work > FOLD_MAX && graph_is(op, G_SLICE) ? part_of_constant(r) : NULL;
+  ir_value *part = work > GRAPH_FOLD_MAX && graph_is(op, G_SLICE) ? part_of_constant(r) : NULL;
   if (part || r->b.failed) return part;
   graph_space space;
-  if (!graph_space_of(op, &space) || work > FOLD_MAX || space.points > FOLD_MAX) {
+  if (!graph_space_of(op, &space) || work > GRAPH_FOLD_MAX || space.points > GRAPH_FOLD_MAX) {
     r->why = "the constants are too large";
     return NULL;
   }

@@ -56,11 +56,24 @@ static bool same_kind(const ir_op *a, const ir_op *b) {
   return a->def == b->def && a->n_operands == b->n_operands && ir_attrs_same(a, b);
 }
 
+/* The cast between a matrix as it is kept and its product, which its kernel makes; or NULL. */
+static const ir_op *cast_of(const ir_op *product) {
+  const ir_op *c = product->operands[1]->def;
+  return graph_is(c, G_CAST) ? c : NULL;
+}
+
+static ir_value *matrix_of(const ir_op *product) {
+  const ir_op *c = cast_of(product);
+  return c ? c->operands[0] : product->operands[1];
+}
+
 static bool is_sibling(const ir_op *a, const ir_op *b) {
-  const ir_type *x = a->operands[1]->type, *y = b->operands[1]->type;
+  const ir_type *x = matrix_of(a)->type, *y = matrix_of(b)->type;
+  const ir_op *c = cast_of(a), *d = cast_of(b);
   const int other = 1 - column_axis(a);
-  return same_kind(a, b) && a->operands[0] == b->operands[0] && x->rank == 2 && y->rank == 2 && x->dtype == y->dtype &&
-         x->dims[other] == y->dims[other] && a->results[0]->type->dtype == b->results[0]->type->dtype;
+  return same_kind(a, b) && !c == !d && (!c || same_kind(c, d)) && a->operands[0] == b->operands[0] && x->rank == 2 &&
+         y->rank == 2 && x->dtype == y->dtype && x->dims[other] == y->dims[other] &&
+         a->results[0]->type->dtype == b->results[0]->type->dtype;
 }
 
 static int64_t columns_of(const ir_value *v) { return v->type->dims[v->type->rank - 1]; }
@@ -149,17 +162,19 @@ static ir_value *joined(ir_builder *b, const ir_type *t, ir_value *const *parts,
 
 static ir_value *joined_matrix(ir_builder *b, const join *j) {
   const int axis = column_axis(j->products[0]);
-  const ir_type *like = j->products[0]->operands[1]->type;
+  const ir_type *like = matrix_of(j->products[0])->type;
   int64_t dims[2] = {like->dims[0], like->dims[1]}, n[MOST_JOINED];
   ir_value *parts[MOST_JOINED];
   dims[axis] = 0;
   for (int i = 0; i < j->n; i++) {
-    parts[i] = j->products[i]->operands[1];
+    parts[i] = matrix_of(j->products[i]);
     dims[axis] += j->columns[i];
     n[i] = axis ? j->columns[i] : j->columns[i] * like->dims[1];
   }
   const ir_type *t = ir_type_tensor(b->m, like->dtype, 2, dims);
-  return t ? joined(b, t, parts, n, j->n, axis ? dims[0] : 1) : NULL;
+  ir_value *all = t ? joined(b, t, parts, n, j->n, axis ? dims[0] : 1) : NULL;
+  const ir_op *cast = cast_of(j->products[0]);
+  return all && cast ? graph_build_like(b, cast, &all) : all;
 }
 
 /* Operand k of what follows, for all columns. */
@@ -208,8 +223,9 @@ static const char *why_not(const join *j, int i, const ir_type *all, int64_t fir
   const ir_op *p = j->products[i];
   const char *why = NULL;
   if (!j->last[i]->n_uses) return "nothing reads it";
-  if (!graph_is(p->operands[1]->def, G_CONSTANT)) return "its matrix is no constant: it would be copied in each run";
-  if (dtype_packed(p->operands[1]->type->dtype)) return "two elements of its matrix share a byte";
+  if (!graph_is(matrix_of(p)->def, G_CONSTANT)) return "its matrix is no constant: it would be copied in each run";
+  if (p->operands[1]->n_uses != 1 && cast_of(p)) return "its matrix has other readers";
+  if (dtype_packed(matrix_of(p)->type->dtype)) return "two elements of its matrix share a byte";
   if (ir_get_attr(p, "tile_shape")) return "a tile was asked for";
   if (ir_type_count(p->results[0]->type) < 1) return "a dimension is unknown, or 0";
   for (const use *u = uses_of(j->last[i]); u && !why; u = u->next)

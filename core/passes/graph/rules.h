@@ -3,6 +3,8 @@
 #define CORE_PASSES_GRAPH_RULES_H
 #include "core/ir/graph/ops.h"
 
+enum { GRAPH_FOLD_MAX = 4096 }; /* elements of a constant, and points of the space, worth computing in constant_fold */
+
 typedef struct rewrite {
   ir_builder b;    /* before op */
   ir_op *op;
