@@ -118,8 +118,8 @@ void vk_event_destroy(be_event *e) {
 
 tsr_status vk_event_sync(be_event *e) { return e->value ? vk_timeline_wait(e->d, e->timeline, e->value, -1) : NULL; }
 
-/* Behind a copy on the queue for transfers the event stands there too: on the other one it would wait for other streams'
- * kernels, and tell their time. That queue has no command that resets a query. */
+/* Behind a copy on the queue for transfers the event stands there too: on the other one it would wait for other
+ * streams' kernels, and tell their time. That queue has no command that resets a query. */
 static vk_queue queue_of_event(const be_stream *s, const be_event *e) {
   const be_device *d = s->d;
   const bool stamps = d->features.query_reset && d->limits.transfer_bits == d->limits.timestamp_bits;

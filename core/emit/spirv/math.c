@@ -5,7 +5,7 @@
 #include "core/device/dialect.h"
 #include "core/emit/spirv/mx.h"
 
-/* ---- where a subgroup is a CPU's SIMD register, and results below the normal range are 0 anyway ------------------- */
+/* ---- where a subgroup is a CPU's SIMD register, and results below the normal range are 0 anyway ------------------ */
 
 static bool counts_operations(mx m) { return caps_simd_like(m.e->caps) && !m.e->caps->denorm_f32; }
 
@@ -46,9 +46,9 @@ static uint32_t exp_flushed(mx m, uint32_t x) {
   return mx_xmul(m, y, mx_from_bits(m, mx_u(m, OpShiftLeftLogical, w.bits, mx_uk(m, 23))));
 }
 
-/* gelu as max(a, 0) - |a| Q(|a|), Q(t) = erfc(t / sqrt 2) / 2 = 2^(z - 1) with z a polynomial fitted by what it makes of
- * Q: 0 at t = 0, so that Q is nearly right there, and off by less than 3e-9 everywhere. No branch of erf is computed in
- * vain, and the polynomials' terms are paired: a chain of half the length. */
+/* gelu as max(a, 0) - |a| Q(|a|), Q(t) = erfc(t / sqrt 2) / 2 = 2^(z - 1) with z a polynomial fitted by what it makes
+ * of Q: 0 at t = 0, so that Q is nearly right there, and off by less than 3e-9 everywhere. No branch of erf is computed
+ * in vain, and the polynomials' terms are paired: a chain of half the length. */
 static uint32_t gelu_flushed(mx m, uint32_t a) {
   static const double c[] = {-1.1511044492606095,  -0.4592188184230406,    -0.05244727874465621,
                              0.00695877293756496,  -1.7577432237490457e-5, -2.627688593840399e-4,
