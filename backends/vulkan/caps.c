@@ -94,7 +94,7 @@ static void summarise(const vk_all_features *f, vk_features *o) {
       .subgroup_size_control = f->v13.subgroupSizeControl, .full_subgroups = f->v13.computeFullSubgroups, .scalar_layout = f->v12.scalarBlockLayout,
       .statistics = f->executable.pipelineExecutableInfo, .clock = f->clock.shaderDeviceClock,
       .bda = f->v12.bufferDeviceAddress, .timeline = f->v12.timelineSemaphore, .sync2 = f->v13.synchronization2, .maintenance4 = f->v13.maintenance4,
-      .memory_model = f->v12.vulkanMemoryModel,
+      .memory_model = f->v12.vulkanMemoryModel, .query_reset = f->v12.hostQueryReset,
       .binaries = f->binary.pipelineBinaries && f->maintenance5.maintenance5};
   o->coopmat &= o->memory_model; /* as the emitter writes their accesses */
   o->nv2 = o->coopmat && (o->nv2_workgroup || o->nv2_reduce || o->nv2_convert || o->nv2_per_element || o->nv2_tensor);

@@ -52,6 +52,7 @@ static void ask_versions(asked *a, const vk_features *f, uint32_t minor) {
                                               .shaderSubgroupExtendedTypes = f->subgroup_types,
                                               .bufferDeviceAddress = f->bda,
                                               .timelineSemaphore = f->timeline,
+                                              .hostQueryReset = f->query_reset,
                                               .vulkanMemoryModel = f->memory_model,
                                               .scalarBlockLayout = f->scalar_layout};
   a->on.v13 = (VkPhysicalDeviceVulkan13Features){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
@@ -160,7 +161,9 @@ static tsr_status open_own(be_device *d, be_instance *in, int index, be_device_i
     return st_make(d->env->al, TSR_UNAVAILABLE, ST_WHERE("vulkan", NULL, NULL), "%s has no compute queue", info->name);
   d->limits.timestamp_bits = bits;
   TSR_TRY(vk_must(&in->probe, &d->limits.id, "device"));
-  int n_queues = vk_find_transfers(in, d->physical, &d->features, &d->family[VK_TRANSFER]) ? VK_QUEUES : 1;
+  int n_queues = vk_find_transfers(in, d->physical, &d->features, &d->family[VK_TRANSFER], &d->limits.transfer_bits)
+                     ? VK_QUEUES
+                     : 1;
   VK_TRY(d, create_device(d, n_queues));
   vk_load_device(&in->fn, d->vk, &d->fn);
   for (int i = 0; i < n_queues; i++) d->fn.vkGetDeviceQueue(d->vk, d->family[i], 0, &d->queue[i]);

@@ -25,7 +25,7 @@ bool vk_find_compute(const be_instance *in, VkPhysicalDevice p, uint32_t *out, u
   return found;
 }
 
-bool vk_find_transfers(const be_instance *in, VkPhysicalDevice p, const vk_features *f, uint32_t *out) {
+bool vk_find_transfers(const be_instance *in, VkPhysicalDevice p, const vk_features *f, uint32_t *out, uint32_t *bits) {
   VkQueueFamilyProperties q[VK_MAX_FAMILIES];
   if (!f->timeline || vk_hides("transfers")) return false;
   const uint32_t n = families(in, p, q);
@@ -33,6 +33,7 @@ bool vk_find_transfers(const be_instance *in, VkPhysicalDevice p, const vk_featu
     VkQueueFlags flags = q[i].queueFlags;
     if (!(flags & VK_QUEUE_TRANSFER_BIT) || flags & (VK_QUEUE_COMPUTE_BIT | VK_QUEUE_GRAPHICS_BIT)) continue;
     *out = i;
+    *bits = q[i].timestampValidBits;
     return true;
   }
   return false;
@@ -41,7 +42,7 @@ bool vk_find_transfers(const be_instance *in, VkPhysicalDevice p, const vk_featu
 static void describe_queues(const be_instance *in, VkPhysicalDevice p, const vk_features *f, be_device_info *info) {
   VkQueueFamilyProperties q[VK_MAX_FAMILIES];
   uint32_t compute = 0, transfer = 0, bits;
-  const bool computes = vk_find_compute(in, p, &compute, &bits), copies = vk_find_transfers(in, p, f, &transfer);
+  const bool computes = vk_find_compute(in, p, &compute, &bits), copies = vk_find_transfers(in, p, f, &transfer, &bits);
   const uint32_t n = families(in, p, q);
   info->n_queues = n < BE_MOST_QUEUES ? (int)n : BE_MOST_QUEUES;
   for (int i = 0; i < info->n_queues; i++) {

@@ -116,16 +116,31 @@ void vk_event_destroy(be_event *e) {
   al_delete(e->d->env->al, e);
 }
 
+tsr_status vk_event_sync(be_event *e) { return e->value ? vk_timeline_wait(e->d, e->timeline, e->value, -1) : NULL; }
+
+/* Behind a copy on the queue for transfers the event stands there too: on the other one it would wait for other
+ * streams' kernels, and tell their time. That queue has no command that resets a query. */
+static vk_queue queue_of_event(const be_stream *s, const be_event *e) {
+  const be_device *d = s->d;
+  const bool stamps = d->features.query_reset && d->limits.transfer_bits == d->limits.timestamp_bits;
+  return s->on == VK_TRANSFER && (stamps || !e->query) ? VK_TRANSFER : VK_COMPUTE;
+}
+
 tsr_status vk_event_record(be_stream *s, be_event *e) {
   be_device *d = s->d;
   VkCommandBuffer cmd;
-  TSR_TRY(vk_stream_begin(s, &cmd));
+  const vk_queue queue = queue_of_event(s, e);
+  if (queue == VK_TRANSFER && e->query) {
+    TSR_TRY(vk_event_sync(e)); /* of the time before */
+    d->fn.vkResetQueryPool(d->vk, e->query, 0, 1);
+  }
+  TSR_TRY(vk_stream_begin_for(s, queue, &cmd));
   if (e->query) {
-    d->fn.vkCmdResetQueryPool(cmd, e->query, 0, 1);
+    if (queue == VK_COMPUTE) d->fn.vkCmdResetQueryPool(cmd, e->query, 0, 1);
     vk_timestamp(d, cmd, e->query, 0);
   }
-  TSR_TRY(vk_end(s, cmd));
-  TSR_TRY(vk_stream_submit(s, &cmd, 1));
+  TSR_TRY(vk_end_for(s, queue, cmd));
+  TSR_TRY(vk_stream_submit_to(s, queue, &cmd, 1));
   e->timeline = s->timeline;
   e->value = s->submitted;
   return NULL;
@@ -143,8 +158,6 @@ tsr_status vk_stream_wait(be_stream *s, be_event *e) {
   if (!e->value || !e->timeline->semaphore) return NULL;
   return add_wait(s, (vk_wait){e->timeline->semaphore, e->value});
 }
-
-tsr_status vk_event_sync(be_event *e) { return e->value ? vk_timeline_wait(e->d, e->timeline, e->value, -1) : NULL; }
 
 tsr_status vk_event_elapsed(be_event *from, be_event *to, double *ns) {
   uint64_t t[2];

@@ -60,6 +60,7 @@ typedef struct vk_features {
   bool f64, i64, i16, i8, f16, storage8, storage16, subgroup_types, subgroup_size_control, full_subgroups,
       scalar_layout;
   bool bda, timeline, sync2, maintenance4, memory_model;
+  bool query_reset; /* by the host */
 } vk_features;
 
 typedef struct vk_limits {
@@ -67,6 +68,7 @@ typedef struct vk_limits {
   uint32_t max_groups[3];
   float timestamp_period;
   uint32_t timestamp_bits; /* that count; 0: the queue has no timestamps */
+  uint32_t transfer_bits;  /* the same of the queue for transfers */
   vk_id id;
   bool software, unified;
   bool sized_compute;           /* requiredSubgroupSizeStages has compute */
@@ -232,7 +234,7 @@ enum { VK_MAX_FAMILIES = 32 };
  * timestamps. */
 bool vk_find_compute(const be_instance *in, VkPhysicalDevice p, uint32_t *out, uint32_t *bits);
 /* A family that does nothing but transfers: its queue copies while the other one computes. Timelines order the two. */
-bool vk_find_transfers(const be_instance *in, VkPhysicalDevice p, const vk_features *f, uint32_t *out);
+bool vk_find_transfers(const be_instance *in, VkPhysicalDevice p, const vk_features *f, uint32_t *out, uint32_t *bits);
 /* queues and demotions of the info, once its steps were tried. */
 void vk_describe(be_instance *in, VkPhysicalDevice p, const vk_features *f, const vk_limits *l, be_device_info *info);
 

@@ -73,6 +73,65 @@ static void copies_go_on_beside_kernels(void **state) {
   for (int i = 0; i < 5; i++) tsr_buffer_destroy(&all[i]);
 }
 
+/* From one event to a later one of the device, whatever queues they were recorded on. */
+static double ns_between(tsr_event *from, tsr_event *to) {
+  double ns;
+  OK(tsr_event_elapsed(from, to, &ns));
+  return ns;
+}
+
+/* How much of the time of a copy lay within that of another stream's kernels, both by the queues' timestamps; the copy
+ * may wait for the kernels. *whole: the copy's time. */
+static double time_beside_kernels(bool waits, double *whole) {
+  enum { START, BEGIN, KERNELS, COPY, COPIED, EVENTS, RUNS = 50 };
+  tsr_graph *g;
+  tsr_program *p;
+  tsr_stream *computes, *copies;
+  tsr_event *e[EVENTS];
+  tsr_buffer *b[] = {buffer(PRODUCT_BYTES), buffer(PRODUCT_BYTES), buffer(PRODUCT_BYTES), buffer(LARGE), buffer(LARGE)};
+  OK(tsr_graph_parse(ctx, product, sizeof product - 1, "product", &g));
+  OK(tsr_program_compile(dev, g, NULL, &p));
+  OK(tsr_stream_create(dev, 0, &computes));
+  OK(tsr_stream_create(dev, 0, &copies));
+  for (int i = START; i < EVENTS; i++) OK(tsr_event_create(dev, &e[i]));
+  tsr_binding in[2] = {{b[0], 0}, {b[1], 0}}, out = {b[2], 0};
+  OK(tsr_program_run(p, computes, in, &out));
+  OK(tsr_event_record(e[START], computes));
+  OK(tsr_stream_sync(computes, -1));
+  OK(tsr_stream_copy(copies, b[4], 0, b[3], 0, LARGE)); /* what follows it is recorded on its queue */
+  OK(tsr_stream_sync(copies, -1));
+  OK(tsr_event_record(e[BEGIN], computes));
+  for (int i = 0; i < RUNS; i++) OK(tsr_program_run(p, computes, in, &out));
+  OK(tsr_event_record(e[KERNELS], computes));
+  OK(tsr_event_sync(e[BEGIN]));
+  if (waits) OK(tsr_stream_wait(copies, e[KERNELS]));
+  for (int again = 0; again < 2; again++) { /* an event's second time counts */
+    OK(tsr_event_record(e[COPY], copies));
+    OK(tsr_stream_copy(copies, b[4], 0, b[3], 0, LARGE));
+    OK(tsr_event_record(e[COPIED], copies));
+  }
+  OK(tsr_stream_sync(copies, -1));
+  OK(tsr_stream_sync(computes, -1));
+  double t[EVENTS];
+  for (int i = BEGIN; i < EVENTS; i++) t[i] = ns_between(e[START], e[i]);
+  *whole = t[COPIED] - t[COPY];
+  double from = t[COPY] > t[BEGIN] ? t[COPY] : t[BEGIN], to = t[COPIED] < t[KERNELS] ? t[COPIED] : t[KERNELS];
+  for (int i = START; i < EVENTS; i++) tsr_event_destroy(&e[i]);
+  for (int i = 0; i < 5; i++) tsr_buffer_destroy(&b[i]);
+  tsr_stream_destroy(&computes), tsr_stream_destroy(&copies);
+  tsr_program_destroy(&p), tsr_graph_destroy(&g);
+  return to > from ? to - from : 0;
+}
+
+static void timestamps_show_that_queues_overlap(void **state) {
+  double whole, beside = time_beside_kernels(false, &whole);
+  print_message("%.0f of %.0f us of a copy beside kernels\n", beside / 1e3, whole / 1e3);
+  assert_true(whole > 0 && beside > 0);
+  beside = time_beside_kernels(true, &whole);
+  assert_true(whole > 0);
+  assert_true(beside == 0);
+}
+
 /* Fills and small copies (on the kernels' queue) and large ones (on the other) in any order, on one stream or on two
  * that wait for each other: what a model in memory says. */
 static void order_is_kept(bool two) {
@@ -147,6 +206,7 @@ static int end(void **state) {
 int main(void) {
   const char *drivers = getenv("VK_DRIVER_FILES");
   const struct CMUnitTest tests[] = {cmocka_unit_test(copies_go_on_beside_kernels),
+                                     cmocka_unit_test(timestamps_show_that_queues_overlap),
                                      cmocka_unit_test(order_of_one_stream_is_kept),
                                      cmocka_unit_test(order_of_streams_that_wait_is_kept)};
   if (drivers && access(drivers, R_OK)) {

@@ -5,13 +5,22 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MOST = 1 << 14, REGIONS = 64, SEMAPHORES = 20, LOADER_MAGIC = 0x01CDC0DE };
 
+/* Or a timestamp, where there is a pool. */
 typedef struct copy {
   VkBuffer from, to;
   VkBufferCopy region;
+  VkQueryPool pool;
+  uint32_t query;
 } copy;
+typedef struct stamp {
+  VkQueryPool pool;
+  uint32_t query;
+  uint64_t ns; /* 0: not yet */
+} stamp;
 typedef struct commands {
   VkCommandBuffer cmd;
   copy copies[REGIONS];
@@ -45,7 +54,8 @@ static VkCommandPool pools[MOST];
 static commands *lists[MOST];
 static bound buffers[MOST];
 static mapped memories[MOST];
-static int n_pools, n_lists, n_buffers, n_memories;
+static stamp stamps[MOST]; /* that this queue writes */
+static int n_pools, n_lists, n_buffers, n_memories, n_stamps;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static work *first, *last;
@@ -68,6 +78,23 @@ static char *host_of(VkBuffer b) {
   abort();
 }
 
+static stamp *stamp_of(VkQueryPool pool, uint32_t query) {
+  for (int i = 0; i < n_stamps; i++)
+    if (stamps[i].pool == pool && stamps[i].query == query) return &stamps[i];
+  return NULL;
+}
+
+/* By the clock that lavapipe's own timestamps are of. */
+static void write_stamp(const copy *c) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  pthread_mutex_lock(&mutex);
+  stamp *s = stamp_of(c->pool, c->query);
+  if (s) s->ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&mutex);
+}
+
 static void execute(const work *w) {
   for (int i = 0; i < w->n_waits; i++) {
     VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
@@ -78,6 +105,10 @@ static void execute(const work *w) {
   }
   for (int i = 0; i < w->n_copies; i++) {
     const copy *c = &w->copies[i];
+    if (c->pool) {
+      write_stamp(c);
+      continue;
+    }
     pthread_mutex_lock(&mutex);
     char *to = host_of(c->to), *from = host_of(c->from);
     pthread_mutex_unlock(&mutex);
@@ -124,7 +155,9 @@ static VKAPI_ATTR void VKAPI_CALL families(VkPhysicalDevice p, uint32_t *n, VkQu
       (PFN_vkGetPhysicalDeviceQueueFamilyProperties)get(instance, "vkGetPhysicalDeviceQueueFamilyProperties");
   real(p, n, q);
   own = *n;
-  if (q && room > own) q[own] = (VkQueueFamilyProperties){.queueFlags = VK_QUEUE_TRANSFER_BIT, .queueCount = 1};
+  if (q && room > own) q[own] = (VkQueueFamilyProperties){.queueFlags = VK_QUEUE_TRANSFER_BIT,
+                                                          .queueCount = 1,
+                                                          .timestampValidBits = q[0].timestampValidBits};
   if (!q || room > own) ++*n;
 }
 
@@ -190,10 +223,34 @@ static VKAPI_ATTR void VKAPI_CALL copy_buffer(VkCommandBuffer cmd, VkBuffer from
   commands *c = list_of(cmd);
   for (uint32_t i = 0; c && i < n; i++) {
     if (c->n == REGIONS) abort();
-    c->copies[c->n++] = (copy){from, to, regions[i]};
+    c->copies[c->n++] = (copy){.from = from, .to = to, .region = regions[i]};
   }
   pthread_mutex_unlock(&mutex);
   if (!c) REAL(vkCmdCopyBuffer)(cmd, from, to, n, regions);
+}
+
+/* A query is the queue's that writes it next. */
+static VKAPI_ATTR void VKAPI_CALL timestamp(VkCommandBuffer cmd, VkPipelineStageFlags2 stage, VkQueryPool pool,
+                                            uint32_t query) {
+  pthread_mutex_lock(&mutex);
+  commands *c = list_of(cmd);
+  stamp *s = stamp_of(pool, query);
+  if (!c && s) *s = stamps[--n_stamps];
+  if (c && !s) s = &stamps[n_stamps++];
+  if (c && (c->n == REGIONS || n_stamps == MOST)) abort();
+  if (c) *s = (stamp){pool, query, 0}, c->copies[c->n++] = (copy){.pool = pool, .query = query};
+  pthread_mutex_unlock(&mutex);
+  if (!c) REAL(vkCmdWriteTimestamp2)(cmd, stage, pool, query);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL results(VkDevice d, VkQueryPool pool, uint32_t from, uint32_t n, size_t bytes,
+                                              void *out, VkDeviceSize stride, VkQueryResultFlags flags) {
+  pthread_mutex_lock(&mutex);
+  stamp *s = n == 1 ? stamp_of(pool, from) : NULL;
+  while (s && !s->ns && flags & VK_QUERY_RESULT_WAIT_BIT) pthread_cond_wait(&changed, &mutex);
+  if (s) *(uint64_t *)out = s->ns;
+  pthread_mutex_unlock(&mutex);
+  return s ? VK_SUCCESS : REAL(vkGetQueryPoolResults)(d, pool, from, n, bytes, out, stride, flags);
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL bind_memory(VkDevice d, VkBuffer b, VkDeviceMemory m, VkDeviceSize at) {
@@ -264,6 +321,8 @@ PFN_vkVoidFunction second_queue(const char *name) {
               {"vkAllocateCommandBuffers", (PFN_vkVoidFunction)allocate_commands},
               {"vkBeginCommandBuffer", (PFN_vkVoidFunction)begin},
               {"vkCmdCopyBuffer", (PFN_vkVoidFunction)copy_buffer},
+              {"vkCmdWriteTimestamp2", (PFN_vkVoidFunction)timestamp},
+              {"vkGetQueryPoolResults", (PFN_vkVoidFunction)results},
               {"vkBindBufferMemory", (PFN_vkVoidFunction)bind_memory},
               {"vkMapMemory", (PFN_vkVoidFunction)map},
               {"vkQueueSubmit2", (PFN_vkVoidFunction)submit},

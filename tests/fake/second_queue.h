@@ -1,6 +1,7 @@
 /* tests/fake/second_queue.h - a family of queues for transfers alone in front of lavapipe, which has one queue: copies
  * that are submitted to it are made by a thread of its own, after and before the semaphores of their submission, while
- * lavapipe computes. Knows timeline semaphores, vkCmdCopyBuffer between mapped buffers, and one device at a time. */
+ * lavapipe computes. Knows timeline semaphores, vkCmdCopyBuffer between mapped buffers, timestamps, and one device
+ * at a time. */
 #ifndef TESTS_FAKE_SECOND_QUEUE_H
 #define TESTS_FAKE_SECOND_QUEUE_H
 #define VK_NO_PROTOTYPES
