@@ -326,8 +326,9 @@ static void other_devices_and_modes_take_other_ops_and_say_so(void **state) {
     tsr_graph *graph = loss_gradient(ctx, &c, &g);
     OK(tsr_program_compile(dev, graph, &(tsr_compile_options){.precision = cases[i].mode, .tune = TSR_TUNE_OFF}, &g.p));
     const bool whole = cases[i].mode == TSR_PRECISION_DETERMINISTIC;
-    assert_true(says(ctx, g.p, "flash_attention_backward refused at tessera.graph.flash_attention_backward: other ops "
-                               "here, for keys block by block") == !whole);
+    assert_true(says(ctx, g.p,
+                     "flash_attention_backward refused at tessera.graph.flash_attention_backward: other ops "
+                     "here, for keys block by block") == !whole);
     assert_true(says(ctx, g.p, "kernel flash_attention_backward") == whole);
     tsr_program_destroy(&g.p);
     tsr_graph_destroy(&graph);

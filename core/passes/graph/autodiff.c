@@ -77,12 +77,6 @@ static tsr_status step_back_over_parts(ir_builder *b, ir_op *op, const grad_requ
   return NULL;
 }
 
-static bool is_known(const ir_op *op) {
-  for (int i = 0; i < op->n_operands; i++)
-    if (ir_type_count(op->operands[i]->type) == IR_DYNAMIC) return false;
-  return true;
-}
-
 static tsr_status step_back(ir_builder *b, ir_op *op, const grad_request *q) {
   ir_value *g = op->n_results ? op->results[0]->data : NULL, **grads;
   bool wanted = false;
@@ -90,7 +84,7 @@ static tsr_status step_back(ir_builder *b, ir_op *op, const grad_request *q) {
   if (!wanted) return NULL;
   const graph_row *row = graph_ext(op);
   bool custom = graph_is_kind(op, GRAPH_CUSTOM) && q->custom;
-  if (!custom && row && !row->adjoint && graph_is_composite(op) && is_known(op)) return step_back_over_parts(b, op, q);
+  if (!custom && row && !row->adjoint && graph_may_expand(op)) return step_back_over_parts(b, op, q);
   if (!custom && (!row || !row->adjoint))
     return op->results[0]->scratch ? no_derivative(op) : NULL;
   if (!(grads = arena_array(&b->m->arena, ir_value *, op->n_operands + 1))) return st_oom();

@@ -38,11 +38,10 @@ static bool keep(void *user, const ir_op *op) {
   }
   const bool backward = graph_is_kind(op, GRAPH_ATTENTION_BACKWARD);
   if (!backward && !graph_is_kind(op, GRAPH_ATTENTION)) return false;
-  const char *why = !pass_enabled(o, "fusion", name_of(op))         ? "switched off"
+  const char *why = !pass_enabled(o, "fusion", name_of(op))     ? "switched off"
                     : backward && !(o && o->attention_backward) ? "other ops here, for keys block by block"
                                                                 : graph_attention_refusal(op);
-  trace_add(o ? o->trace : NULL, "expand_ops", name_of(op), op, !why, "%s",
-            why ? why : "a kernel takes it whole");
+  trace_add(o ? o->trace : NULL, "expand_ops", name_of(op), op, !why, "%s", why ? why : "a kernel takes it whole");
   return !why;
 }
 

@@ -78,8 +78,8 @@ static tsr_status step(attend *a, const attend_side *keys, const attend_side *va
   ir_value *base = attend_base(a, to[ATTEND_TOP]), *shrink = attend_exp_below(k, from[ATTEND_TOP], base),
            *p = attend_exp_below(k, s, base);
   to[ATTEND_SUM] = attend_fused_sum(k, from[ATTEND_SUM], shrink, kb_reduce(k, "sum", p));
-  to[ATTEND_ACC] = attend_gemm(a, kb_map2(k, SC_MUL, from[ATTEND_ACC], shrink), &(attend_side){attend_narrowed(a, p), false},
-                        values, false);
+  to[ATTEND_ACC] = attend_gemm(a, kb_map2(k, SC_MUL, from[ATTEND_ACC], shrink),
+                               &(attend_side){attend_narrowed(a, p), false}, values, false);
   return to[ATTEND_TOP] && to[ATTEND_SUM] && to[ATTEND_ACC] ? NULL : st_oom();
 }
 

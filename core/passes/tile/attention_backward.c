@@ -15,9 +15,7 @@
 
 enum { TILE = 128, STEP = 16, BLOCKS = 16, TILES = 2 }; /* BLOCKS: wanted; TILES: the least of a part */
 
-static const ir_op *op_of(const ir_op *kernel) {
-  return graph_first_of(kernel->regions[0], GRAPH_ATTENTION_BACKWARD);
-}
+static const ir_op *op_of(const ir_op *kernel) { return graph_first_of(kernel->regions[0], GRAPH_ATTENTION_BACKWARD); }
 
 /* ---- choice ------------------------------------------------------------------------------------------------------ */
 
@@ -50,8 +48,8 @@ const ir_type *attend_backward_parts_type(ir_module *m, const ir_op *kernel, con
 
 /* A kernel under construction: where its block stands besides. */
 typedef struct back {
-  attend a; /* first */
-  ir_value *place; /* of the block's query 0 among the keys; a.first is that of the tile's first query */
+  attend a;                    /* first */
+  ir_value *place;             /* of the block's query 0 among the keys; a.first is that of the tile's first query */
   ir_value *first_key, *group; /* of the tile; head of queries among those that share keys */
   attend_side keys, values;
   kb_mem dq; /* in parts where there are several */
@@ -137,7 +135,7 @@ static ir_value *score_gradients(attend *a, ir_value *p, ir_value *dp, ir_value 
   ir_op *map = p && dp && shift ? kb_map_open(k, capped ? 4 : 3, frags, args, &r, NULL, 0) : NULL;
   if (!map) return NULL;
 #define OP2(name, x, y) ir_build1(&r, "tessera.tile." name, NULL, 2, (ir_value *[]){x, y})
-#define NUMBER(v) kb_number(k, &r, a->x.accum, v)
+#define NUMBER(v)       kb_number(k, &r, a->x.accum, v)
   ir_value *y = OP2("mul", OP2("sub", args[1], args[2]), args[0]);
   if (a->x.scale != 1) y = OP2("mul", y, NUMBER(a->x.scale));
   if (capped) {
@@ -159,7 +157,9 @@ static tsr_status add_to_dq(back *x, const attend_side *ds) {
   return store(a, attend_gemm(a, old, ds, &x->keys, false), w) ? NULL : st_oom();
 }
 
-static ir_value *zeros(attend *a, int64_t m, int64_t n) { return kb_fill(&a->k->b, kb_frag(a->k, a->x.accum, m, n), 0); }
+static ir_value *zeros(attend *a, int64_t m, int64_t n) {
+  return kb_fill(&a->k->b, kb_frag(a->k, a->x.accum, m, n), 0);
+}
 
 static tsr_status column(back *x, int memory, ir_value **out) {
   ir_value *w;
@@ -184,8 +184,7 @@ static tsr_status queries(attend *a, ir_value *at, const void *user, ir_value *c
   const attend_side weights = {attend_narrowed(a, p), true};
   to[DV] = attend_gemm(a, from[DV], &weights, &dy, false);
   ir_value *dp = attend_gemm(a, zeros(a, a->bm, a->bn), &dy, &x->values, true);
-  const attend_side ds = {attend_narrowed(a, score_gradients(a, p, dp, shift, products)), false},
-                    turned = {ds.v, true};
+  const attend_side ds = {attend_narrowed(a, score_gradients(a, p, dp, shift, products)), false}, turned = {ds.v, true};
   if (!to[DV] || !ds.v || !(to[DK] = attend_gemm(a, from[DK], &turned, &q, false))) return st_oom();
   return add_to_dq(x, &ds);
 }
@@ -340,8 +339,7 @@ static tsr_status gradients(back *x) {
   const int64_t group = a->x.heads / a->x.kv_heads;
   ir_value *size = kb_index(k, a->per_part), *from = kb_op2(k, "tessera.tile.mul", a->part, size),
            *to = kb_op2(k, "tessera.tile.min", kb_op2(k, "tessera.tile.add", from, size), kb_index(k, a->x.n));
-  const attend_loop all = {from, to, a->bn, .body = keys},
-                    heads = {k->zero, kb_index(k, group), 1, .body = clear_head};
+  const attend_loop all = {from, to, a->bn, .body = keys}, heads = {k->zero, kb_index(k, group), 1, .body = clear_head};
   if (x->dq.arg && group > 1) TSR_TRY(attend_for(a, &heads, NULL));
   else if (x->dq.arg) TSR_TRY(clear_head(a, k->zero, NULL, NULL, NULL));
   return attend_for(a, &all, NULL);

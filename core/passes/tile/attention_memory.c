@@ -63,8 +63,8 @@ ir_value *attend_key_count(attend *a) {
   ir_type t = {.kind = IR_T_VIEW, .dtype = m->dtype, .rank = m->rank, .has_strides = true, .offset = m->offset};
   memcpy(t.dims, m->dims, sizeof t.dims);
   memcpy(t.strides, m->strides, sizeof *t.strides * (size_t)m->rank);
-  ir_value *v[3] = {ir_build1(&k->b, "tessera.tile.view", ir_type_get(k->m, &t), 1, &m->arg),
-                    a->rows.at[ATTEND_BATCH], a->kv_head};
+  ir_value *v[3] = {ir_build1(&k->b, "tessera.tile.view", ir_type_get(k->m, &t), 1, &m->arg), a->rows.at[ATTEND_BATCH],
+                    a->kv_head};
   ir_value *n = v[0] ? ir_build1(&k->b, "tessera.tile.load_scalar", NULL, 1 + m->rank, v) : NULL;
   n = n ? ir_build1(&k->b, "tessera.tile.cast", ir_type_index(k->m), 1, &n) : NULL;
   return n ? kb_op2(k, "tessera.tile.min", kb_op2(k, "tessera.tile.max", n, k->zero), all) : NULL;
@@ -106,6 +106,6 @@ tsr_status attend_for(attend *a, const attend_loop *l, ir_value **carried) {
   const bool ok = !st && ir_build0(&k->b, "tessera.tile.yield", n, next) && !k->b.failed;
   k->b = outside;
   if (st || !ok) return st ? st : st_oom();
-  memcpy(carried, f->results, sizeof *carried * (size_t)n);
+  if (n) memcpy(carried, f->results, sizeof *carried * (size_t)n);
   return NULL;
 }

@@ -281,7 +281,8 @@ static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top,
   all[n] = buffer;
   memcpy(all + n + 1, operands + n, sizeof *all * (size_t)results);
   const int first_results = writes_results_in_parts(src) ? results : 0;
-  if (!launch(program, first, n + 1 + first_results, all) || !launch(program, name, n + 1 + results, all)) return st_oom();
+  if (!launch(program, first, n + 1 + first_results, all) || !launch(program, name, n + 1 + results, all))
+    return st_oom();
   if (equal) return NULL;
   k.split = SPLIT_PARTS;
   TSR_TRY(make_kernel(&k, top, first, parts));

@@ -19,9 +19,9 @@ static tsr_status check_given(ir_op *op, int operand, const char *name, tsr_dtyp
     like.dims[i] = dims[i];
     fits = fits && !shape_differs(x->dims[i], dims[i]);
   }
-  return fits ? NULL
-              : ir_error(op, NULL, "%s is %s, not %s", name, shape_text(x, a, sizeof a),
-                         shape_text(&like, c, sizeof c));
+  return fits
+             ? NULL
+             : ir_error(op, NULL, "%s is %s, not %s", name, shape_text(x, a, sizeof a), shape_text(&like, c, sizeof c));
 }
 
 static tsr_status infer_backward(ir_op *op, const ir_type **results) {
@@ -43,9 +43,9 @@ enum { LEAST_KEYS = 128, MOST_BLOCKS = 16 };
 
 typedef struct attention_back {
   ir_builder *b;
-  const ir_op *op;    /* flash_attention_backward */
+  const ir_op *op; /* flash_attention_backward */
   graph_attention x;
-  bool for_bias;      /* its gradient alone is wanted; else those of q, k and v */
+  bool for_bias;         /* its gradient alone is wanted; else those of q, k and v */
   ir_value *lse, *shift; /* columns: [batch, heads, queries, 1] */
   ir_value *dq, *dbias;  /* so far */
   int n;                 /* blocks of keys, whose gradients are */
@@ -126,9 +126,7 @@ static void add_all(attention_back *a) {
     add_keys(a, (key_block){at, a->x.n - at < size ? a->x.n - at : size});
 }
 
-static bool is_empty(const graph_attention *x) {
-  return !x->batch || !x->heads || !x->m || !x->n || !x->k || !x->v;
-}
+static bool is_empty(const graph_attention *x) { return !x->batch || !x->heads || !x->m || !x->n || !x->k || !x->v; }
 
 EXPAND(expand_backward) {
   attention_back a = {.b = b, .op = op, .x = graph_attention_get(op)};
@@ -198,17 +196,20 @@ bool attention_adjoint(ir_builder *b, ir_op *op, ir_value *g, ir_value **grads) 
 static const ir_opdef rows[] = {
     {COMPOSITE(FLASH_ATTENTION_BACKWARD, "flash_attention_backward", 6, 8, 3),
      .operands_doc = "q, k, v, dy, lse, shift, bias or mask, lengths",
-     .types_doc = "as flash_attention; lse and shift f32, of f64 f64", .infer = infer_backward,
+     .types_doc = "f64, f32, f16, bf16; the bias also f32, the mask bool, lengths i32, lse and shift f32 or f64",
+     .infer = infer_backward,
      .ext = ROW(GRAPH_ATTENTION_BACKWARD, .expand = expand_backward, .shown = "FlashAttnBackward"),
-     .attrs = ATTRS({"scale", IR_A_FLOAT, false, NULL, "as of flash_attention, like the others"},
-                    {"causal", IR_A_BOOL, false, "false", "query i sees keys up to i + keys - queries"},
-                    {"window", IR_A_INT, false, "0", "keys that are so far from the query's place aren't seen; 0: all are"},
-                    {"softcap", IR_A_FLOAT, false, "0", "scores become softcap tanh(score / softcap); 0: they stay"}),
+     .attrs =
+         ATTRS({"scale", IR_A_FLOAT, false, NULL, "as of flash_attention, like the others"},
+               {"causal", IR_A_BOOL, false, "false", "query i sees keys up to i + keys - queries"},
+               {"window", IR_A_INT, false, "0", "keys that are so far from the query's place aren't seen; 0: all are"},
+               {"softcap", IR_A_FLOAT, false, "0", "scores become softcap tanh(score / softcap); 0: they stay"}),
      .help =
          "The gradients dq, dk, dv of q, k and v of flash_attention with these operands and attributes, in the type of "
          "sums (f32, of f64 f64), where dy is the gradient of its first result, lse [batch, heads, queries] its second "
          "result, and shift, of that shape, the sum of dy times the first result over the width, less the gradient of "
-         "lse. With p = exp(score - lse), which is computed again: dv = p^T dy, and with ds = scale p (dy v^T - shift), "
+         "lse. With p = exp(score - lse), which is computed again: dv = p^T dy, and with ds = scale p (dy v^T - "
+         "shift), "
          "times 1 - tanh^2 where scores have a cap, dq = ds k and dk = ds^T q. What a query doesn't see has p = 0, and "
          "one that sees nothing, whose lse is -inf, no gradient. On the CPU one kernel, without the scores in memory; "
          "elsewhere other ops, for keys block by block."},
