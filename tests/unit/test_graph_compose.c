@@ -97,7 +97,11 @@ static const struct meaning {
     {"%a: tensor<1x1x1x1xf64>, %b: tensor<1x1x2x1xf64>", LENGTHS("[0]", "1") LSE("%a, %b, %b, %l", ""), "1x1x1xf64", {{1}, {3, 3}}, {-INF}},
     {"%a: tensor<1x1x1x1xf64>, %b: tensor<1x1x2x1xf64>", LSE("%a, %b, %b", ""), "1x1x1xf64", {{1}, {3, INF}}, {INF}},
 /* A query of 0 against keys 1 and 3 with values 2 and 4: weights of 1/2, dy of 1, shift of 3. */
-#define BACKWARD(results, attrs) "%k = \"tessera.graph.constant\"() {value = dense<[1.0, 3.0]> : tensor<2xf64>}\n%k4 = \"tessera.graph.reshape\"(%k) {shape = [1, 1, 2, 1]}\n%l = \"tessera.graph.constant\"() {value = dense<[[[0.69314718055994531]]]> : tensor<1x1x1xf64>}\n%s = \"tessera.graph.constant\"() {value = dense<[[[3.0]]]> : tensor<1x1x1xf64>}\n%y = \"tessera.graph.constant\"() {value = dense<[[[[1.0]]]]> : tensor<1x1x1x1xf64>}\n" results " = \"tessera.graph.flash_attention_backward\"(%a, %k4, %b, %y, %l, %s) {" attrs "}\n"
+#define CONST64(name, v, shape) name " = \"tessera.graph.constant\"() {value = dense<" v "> : tensor<" shape "xf64>}\n"
+#define BACKWARD(results, attrs)                                                                                      \
+  CONST64("%k", "[[[[1.0], [3.0]]]]", "1x1x2x1") CONST64("%l", "[[[0.69314718055994531]]]", "1x1x1")                  \
+  CONST64("%s", "[[[3.0]]]", "1x1x1") CONST64("%y", "[[[[1.0]]]]", "1x1x1x1")                                         \
+  results " = \"tessera.graph.flash_attention_backward\"(%a, %k, %b, %y, %l, %s) {" attrs "}\n"
     {"%a: tensor<1x1x1x1xf64>, %b: tensor<1x1x2x1xf64>", BACKWARD("%0, %1, %2", ""), "1x1x1x1xf64", {{0}, {2, 4}}, {1}},
     {"%a: tensor<1x1x1x1xf64>, %b: tensor<1x1x2x1xf64>", BACKWARD("%0, %1, %2", "scale = 3.0"), "1x1x1x1xf64", {{0}, {2, 4}}, {3}},
     {"%a: tensor<1x1x1x1xf64>, %b: tensor<1x1x2x1xf64>", BACKWARD("%1, %0, %2", ""), "1x1x2x1xf64", {{0}, {2, 4}}, {0, 0}},
