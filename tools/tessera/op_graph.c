@@ -69,6 +69,7 @@ static const struct op_form {
     {"factorized_matmul", 0, {{0}}, {"m n", "n 64", "64 n"}},
     {"einsum", 1, {TSR_STRING("equation", "bmhd,bnhd->bhmn")}, {"1 m 12 n", "1 m 12 n"}},
     {"flash_attention", 0, {{0}}, {"1 12 m n", "1 12 m n", "1 12 m n"}},
+    {"flash_attention_backward", 0, {{0}}, {"1 12 m n", "1 12 m n", "1 12 m n", "1 12 m n", "1 12 m", "1 12 m"}},
     {"rng_uniform", 1, {TSR_INTS("shape", million, 2)}, {"#2"}, 0},
     {"rng_normal", 1, {TSR_INTS("shape", million, 2)}, {"#2"}, 0},
     {"dropout", 0, {{0}}, {"m n", "#2"}, 0},
