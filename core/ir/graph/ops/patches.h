@@ -11,6 +11,7 @@ typedef struct patches {
   image_window w;
   int64_t groups, channels; /* channels: of a group */
   bool last, reversed, flat;
+  int winograd; /* a product may read windows of 3x3 by tiles of so many results along each axis; 0: none */
 } patches;
 
 /* Whether an op's images have their channels last. */

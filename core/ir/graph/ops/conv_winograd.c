@@ -1,0 +1,46 @@
+/* core/ir/graph/ops/conv_winograd.c - convolutions by Winograd's transforms: which ones, by tiles of how many results,
+ * and what they cost beside direct ones. The arithmetic is the CPU's (backends/cpu/winograd.c). */
+#include <string.h>
+
+#include "core/base/int_math.h"
+#include "core/ir/graph/ops/conv.h"
+
+const char *conv_winograd_refusal(const conv *c, tsr_dtype t) {
+  const image_window *w = &c->p.w;
+  if (t != TSR_F32) return "Winograd's transforms are for f32";
+  if (c->p.last) return "Winograd's transforms are for channels that are axis 1";
+  if (c->p.groups != 1) return "Winograd's transforms are for one group of channels";
+  if (w->n != 2) return "Winograd's transforms are for two spatial axes";
+  for (int i = 0; i < w->n; i++)
+    if (w->a[i].kernel != 3 || w->a[i].stride != 1 || w->a[i].dilation != 1)
+      return "Winograd's transforms are for windows of 3x3 neighbours at all places";
+  return w->a[1].out == 1 ? "Winograd's transforms are for lines of several places" : NULL;
+}
+
+/* Cycles of a core with vectors of eight, as measured (docs/performance-log.md). Of a multiply-add of products, direct
+ * and by points; of transforms, for each point of a tile and channel; of each point and weight that is read from
+ * memory, and that is made. */
+static const double direct_madd = 0.112, point_madd = 0.088, image_point = 0.9, result_point = 0.6, read_weight = 0.35,
+                    make_weight = 0.6;
+
+double conv_direct_cycles(const conv *c) {
+  double madds = (double)c->n * (double)c->out * (double)c->p.channels;
+  for (int i = 0; i < c->p.w.n; i++) madds *= (double)c->p.w.a[i].out * (double)c->p.w.a[i].kernel;
+  return madds * direct_madd;
+}
+
+/* By tiles of m x m. */
+static double cycles(const conv *c, int64_t m, bool constant) {
+  enum { LANES = 8 };
+  const double points = (double)((m + 2) * (m + 2)), in = (double)c->p.channels, out = (double)c->out;
+  const int64_t each = ceil_div(c->p.w.a[0].out, m) * ceil_div(c->p.w.a[1].out, m);
+  const double tiles = (double)c->n * (double)each, filled = (double)c->n * (double)round_up(each, LANES);
+  return points * (filled * in * out * point_madd + tiles * (in * image_point + out * result_point) +
+                   in * out * (read_weight + (constant ? 0 : make_weight)));
+}
+
+double conv_winograd_cycles(const conv *c, bool constant, int *m) {
+  const double two = cycles(c, 2, constant), four = cycles(c, 4, constant);
+  *m = four <= two ? 4 : 2;
+  return four <= two ? four : two;
+}
