@@ -79,11 +79,13 @@ static tsr_status asked_winograd(chooser *c, ir_op *op) {
   return NULL;
 }
 
-/* Sums of few channels have too little to gain, whatever their transforms take. */
+/* Sums of few channels gain little, and are far more exact directly. */
+enum { LEAST_CHANNELS = 16 };
 static tsr_status try_winograd(chooser *c, ir_op *op) {
   const char *why = why_not(c, op, winograd);
   const conv k = conv_of(op);
   int m;
+  if (!why && k.p.channels < LEAST_CHANNELS) why = "sums of fewer than 16 channels are far more exact directly";
   if (!why && !c->o->windows) why = "the device has no such kernels";
   if (why) {
     trace_add(c->o->trace, "convolutions", winograd, op, false, "%s", why);
