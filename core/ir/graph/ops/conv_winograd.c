@@ -21,7 +21,7 @@ const char *conv_winograd_refusal(const conv *c, tsr_dtype t) {
  * and by points; of transforms, for each point of a tile and channel; of each point and weight that is read from
  * memory, and that is made. */
 static const double direct_madd = 0.112, point_madd = 0.088, image_point = 0.9, result_point = 0.6, read_weight = 0.35,
-                    make_weight = 0.6;
+                    make_weight = 1.5;
 
 double conv_direct_cycles(const conv *c) {
   double madds = (double)c->n * (double)c->out * (double)c->p.channels;
