@@ -113,6 +113,8 @@ static const float *strip(const weights *w, const cut *c, int part) {
 /* Tiles [first, first + n) of those of a block, whose first line of results is `y` of the image's. */
 typedef struct piece {
   int64_t first, n, y, lines; /* lines: of results in the block */
+  int64_t above, below;       /* its lines of tiles */
+  int64_t left, columns;      /* of the image that it needs, from the first window's */
   char *image;
   float *sums, *copy;
   int32_t *at;
@@ -120,10 +122,13 @@ typedef struct piece {
 } piece;
 
 static void locate(const cut *c, piece *p) {
-  const int64_t above = p->first / c->across;
+  const int64_t last = p->first + p->n - 1;
+  p->above = p->first / c->across, p->below = last / c->across;
+  p->left = p->above == p->below ? p->first % c->across * c->m : 0;
+  p->columns = (p->above == p->below ? p->n : c->across) * c->m + WINOGRAD_WINDOW - 1;
   for (int64_t t = 0; t < p->n; t++) {
     const int64_t y = (p->first + t) / c->across, x = (p->first + t) % c->across * c->m;
-    p->at[t] = (int32_t)((y - above) * c->m * c->pitch + x);
+    p->at[t] = (int32_t)((y - p->above) * c->m * c->pitch + x - p->left);
     p->place[t] = (cpuk_winograd_place){.to = (int32_t)(y * c->m * c->w.out[1] + x),
                                         .rows = (int16_t)min64(c->m, p->lines - y * c->m),
                                         .columns = (int16_t)min64(c->m, c->w.out[1] - x)};
@@ -133,13 +138,12 @@ static void locate(const cut *c, piece *p) {
 
 /* Every channel's lines, zeros around them, and its tiles transformed. */
 static void transform_image(const vm *v, const cut *c, const piece *p, const cpu_desc *image, int64_t batch) {
-  const int64_t above = p->first / c->across, below = (p->first + p->n - 1) / c->across,
-                y = p->y + above * c->m - c->w.low[0], lines = (below - above + 1) * c->m + WINOGRAD_WINDOW - 1,
-                from_y = clamp64(-y, 0, lines), end_y = clamp64(image->dims[2] - y, from_y, lines),
-                columns = c->across * c->m + WINOGRAD_WINDOW - 1, from_x = clamp64(c->w.low[1], 0, columns),
-                end_x = clamp64(image->dims[3] + c->w.low[1], from_x, columns);
+  const int64_t y = p->y + p->above * c->m - c->w.low[0], x = p->left - c->w.low[1],
+                lines = (p->below - p->above + 1) * c->m + WINOGRAD_WINDOW - 1, from_y = clamp64(-y, 0, lines),
+                end_y = clamp64(image->dims[2] - y, from_y, lines), from_x = clamp64(-x, 0, p->columns),
+                end_x = clamp64(image->dims[3] - x, from_x, p->columns);
   const float *memory = (const float *)(const void *)vm_base(v, image) + batch * image->strides[0] +
-                        (y + from_y) * image->strides[2] + (from_x - c->w.low[1]);
+                        (y + from_y) * image->strides[2] + x + from_x;
   memset(p->copy, 0, sizeof *p->copy * (size_t)((lines + 1) * c->pitch));
   for (int64_t k = 0; k < c->w.channels; k++) {
     if (end_y > from_y && end_x > from_x)

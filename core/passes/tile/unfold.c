@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/int_math.h"
+#include "core/ir/graph/ops/patches.h"
 
 /* ---- the op ------------------------------------------------------------------------------------------------------ */
 
@@ -84,9 +85,11 @@ void kb_winograd_block(const ir_op *op, int64_t batch, int64_t cores, int64_t *m
   const graph_windows w = graph_windows_get(op);
   const int64_t tile = ir_get_int(op, "winograd", 0), *out = w.extent + w.n[0], lines = ceil_div(out[0], tile),
                 across = ceil_div(out[1], tile), rows = *m,
+                most = max64(1, PATCHES_WINOGRAD_PLACES(op->operands[0]->type->dims[1], out[1]) / tile),
                 parts = batch >= 4 * cores ? 1 : cores / gcd64(max64(1, batch), cores),
-                share_lines = ceil_div(lines, parts), share_rows = ceil_div(rows, parts);
-  const bool by_rows = winograd_cost(lines * across, share_rows) < winograd_cost(share_lines * across, rows);
+                share_lines = ceil_div(lines, round_up(ceil_div(lines, most), parts)), share_rows = ceil_div(rows, parts);
+  const bool by_rows =
+      lines <= most && winograd_cost(lines * across, share_rows) < winograd_cost(share_lines * across, rows);
   *m = by_rows ? share_rows : rows;
   *n = by_rows ? out[0] * out[1] : min64(share_lines * tile, out[0]) * out[1];
 }

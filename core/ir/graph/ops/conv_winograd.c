@@ -5,6 +5,8 @@
 #include "core/base/int_math.h"
 #include "core/ir/graph/ops/conv.h"
 
+enum { MOST_TILE = 4 };
+
 const char *conv_winograd_refusal(const conv *c, tsr_dtype t) {
   const image_window *w = &c->p.w;
   if (t != TSR_F32) return "Winograd's transforms are for f32";
@@ -14,6 +16,9 @@ const char *conv_winograd_refusal(const conv *c, tsr_dtype t) {
   for (int i = 0; i < w->n; i++)
     if (w->a[i].kernel != 3 || w->a[i].stride != 1 || w->a[i].dilation != 1)
       return "Winograd's transforms are for windows of 3x3 neighbours at all places";
+  if (c->p.channels > 1 << 20 || w->a[1].out > 1 << 20 ||
+      (c->p.channels > 0 && w->a[1].out > 0 && PATCHES_WINOGRAD_PLACES(c->p.channels, w->a[1].out) < MOST_TILE))
+    return "Winograd's transforms are for images whose lines of windows have less than 2^20 elements";
   return w->a[1].out == 1 ? "Winograd's transforms are for lines of several places" : NULL;
 }
 
