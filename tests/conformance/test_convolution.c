@@ -77,10 +77,10 @@ static bool takes(const shape *s, algorithm a) {
                          out_of(s->w, s) > 1);
 }
 
-/* What a result may be off by: nothing; of Winograd's transforms six standard deviations of as many roundings as a chain
- * over the channels and the transforms have, of the points' root mean squares (docs/precision.md); of spectra, whose every number has a part of all of the image, the transforms'
- * 2 sqrt(log2 n) roundings each (Higham and Mary 2019, as in core/ir/graph/eval.h) of the image's norm times the
- * weights', which are uniform in -3..4. */
+/* What a result may be off by: nothing; of Winograd's transforms six standard deviations of as many roundings as a
+ * chain over the channels and the transforms have, of the points' root mean squares (docs/precision.md); of spectra,
+ * whose every number has a part of all of the image, the transforms' 2 sqrt(log2 n) roundings each (Higham and Mary
+ * 2019, as in core/ir/graph/eval.h) of the image's norm times the weights', which are uniform in -3..4. */
 static double tolerance(const shape *s, algorithm a) {
   const double in = s->c / s->groups, n = (double)(s->h + 2 * s->pad) * (s->w + 2 * s->pad), mean_square = 5.5;
   const double norms = mean_square * in * sqrt((double)s->h * s->w) * s->kernel;

@@ -164,7 +164,8 @@ static void values_are_a_convolutions_on_every_instruction_set(void **state) {
 /* Of one block and of several, cut along lines and along rows. */
 static void bits_are_those_of_any_number_of_threads(void **state) {
   static const char *const threads[] = {"1", "2", "3", "5"};
-  static const shape shapes[] = {{1, 20, 40, 39, 24, {1, 1}, {1, 1}, .constant = true}, {1, 60, 7, 7, 70, {1, 1}, {1, 1}},
+  static const shape shapes[] = {{1, 20, 40, 39, 24, {1, 1}, {1, 1}, .constant = true},
+                                 {1, 60, 7, 7, 70, {1, 1}, {1, 1}},
                                  {2, 70, 14, 14, 70, {1, 1}, {1, 1}, .constant = true, .relu = true}};
   static float first[MOST];
   for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
@@ -269,9 +270,10 @@ static void what_cannot_be_is_refused(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[900];
     snprintf(text, sizeof text,
-             "\"tessera.graph.func\"() ({\n^bb0(%%x: tensor<%s>, %%w: tensor<%s>):\n  %%0 = \"tessera.graph.conv2d\"(%%x, "
-             "%%w) {algorithm = \"winograd\"%s} : (tensor<%s>, tensor<%s>) -> tensor<%s>\n  \"tessera.graph.return\"(%%0)"
-             " : (tensor<%s>) -> ()\n}) {sym_name = \"main\"} : () -> ()\n",
+             "\"tessera.graph.func\"() ({\n^bb0(%%x: tensor<%s>, %%w: tensor<%s>):\n"
+             "  %%0 = \"tessera.graph.conv2d\"(%%x, %%w) {algorithm = \"winograd\"%s} : (tensor<%s>, tensor<%s>) -> "
+             "tensor<%s>\n"
+             "  \"tessera.graph.return\"(%%0) : (tensor<%s>) -> ()\n}) {sym_name = \"main\"} : () -> ()\n",
              cases[i].x, cases[i].w, cases[i].attrs, cases[i].x, cases[i].w, cases[i].y, cases[i].y);
     tsr_status st = tsr_program_parse(dev, text, strlen(text), "test", NULL, &p);
     if (!st || !strstr(tsr_status_message(st), cases[i].says))

@@ -21,7 +21,8 @@ typedef struct cpuk_winograd_weights {
 
 /* Tiles of one channel: point p of tile t is B^T d B, written to to[p * apart + t / panel * panel_apart + t % panel].
  * Tile t's element (y, x) is image[at[t] + y * pitch + x]; `at` has entries up to a multiple of the lanes, of which
- * results are written as well, and two elements behind each tile's lines may be read. panel is a multiple of the lanes. */
+ * results are written as well, and two elements behind each tile's lines may be read. panel is a multiple of the
+ * lanes. */
 typedef struct cpuk_winograd_image {
   const float *image;
   ptrdiff_t pitch;
@@ -37,8 +38,8 @@ typedef struct cpuk_winograd_place {
   int16_t rows, columns;
 } cpuk_winograd_place;
 
-/* Sums of one row of weights: tile t's point p is w[p * apart + t], its results A^T w A are written to `to`, whose lines
- * are `pitch` apart. Sums up to a multiple of the lanes are read. */
+/* Sums of one row of weights: tile t's point p is w[p * apart + t], its results A^T w A are written to `to`, whose
+ * lines are `pitch` apart. Sums up to a multiple of the lanes are read. */
 typedef struct cpuk_winograd_result {
   const float *w;
   ptrdiff_t apart;

@@ -93,8 +93,8 @@ static tsr_status try_winograd(chooser *c, ir_op *op) {
   }
   const double share = conv_winograd_cycles(&k, conv_has_constant_weights(op), &m) / conv_direct_cycles(&k);
   const bool fires = share < sure_of_winograd;
-  trace_add(c->o->trace, "convolutions", winograd, op, fires, "estimated %.2f of the direct convolution's time, by tiles "
-            "of %dx%d", share, m, m);
+  trace_add(c->o->trace, "convolutions", winograd, op, fires,
+            "estimated %.2f of the direct convolution's time, by tiles of %dx%d", share, m, m);
   if (!fires) return NULL;
   c->changed = true;
   return ir_set_attr(op, "algorithm", ir_attr_str(op->module, winograd)) ? NULL : st_oom();

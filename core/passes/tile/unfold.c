@@ -87,7 +87,8 @@ void kb_winograd_block(const ir_op *op, int64_t batch, int64_t cores, int64_t *m
                 across = ceil_div(out[1], tile), rows = *m,
                 most = max64(1, PATCHES_WINOGRAD_PLACES(op->operands[0]->type->dims[1], out[1]) / tile),
                 parts = batch >= 4 * cores ? 1 : cores / gcd64(max64(1, batch), cores),
-                share_lines = ceil_div(lines, round_up(ceil_div(lines, most), parts)), share_rows = ceil_div(rows, parts);
+                share_lines = ceil_div(lines, round_up(ceil_div(lines, most), parts)),
+                share_rows = ceil_div(rows, parts);
   const bool by_rows =
       lines <= most && winograd_cost(lines * across, share_rows) < winograd_cost(share_lines * across, rows);
   *m = by_rows ? share_rows : rows;
