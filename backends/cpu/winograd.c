@@ -1,7 +1,7 @@
 /* backends/cpu/winograd.c - the convolve instruction by Winograd's transforms (kernels/winograd.h): whole lines of
  * tiles of an image, in pieces whose transformed tiles and sums stay in L2. Weights are transformed once, for all
- * launches if they are constant. The bits depend on the convolution and m alone: tiles lie on one grid over the image, and each sum
- * over the channels is one chain, wherever blocks and pieces are cut. */
+ * launches if they are constant. The bits depend on the convolution and m alone: tiles lie on one grid over the
+ * image, and each sum over the channels is one chain, wherever blocks and pieces are cut. */
 #include "backends/cpu/kernels/winograd.h"
 
 #include <string.h>
