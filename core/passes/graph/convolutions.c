@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/ir/graph/expand.h"
-#include "core/ir/graph/ops/conv.h"
+#include "core/ir/graph/winograd.h"
 #include "core/passes/graph/complex.h"
 #include "core/passes/graph/estimate.h"
 #include "core/passes/graph/expand_ops.h"
@@ -83,26 +83,20 @@ static tsr_status asked_winograd(chooser *c, ir_op *op) {
 enum { LEAST_CHANNELS = 16 };
 static tsr_status try_winograd(chooser *c, ir_op *op) {
   const char *why = why_not(c, op, winograd);
-  const conv k = conv_of(op);
   int m;
-  if (!why && k.p.channels < LEAST_CHANNELS) why = "sums of fewer than 16 channels are far more exact directly";
+  if (!why && op->operands[1]->type->dims[1] < LEAST_CHANNELS) why = "sums of fewer than 16 channels are far more exact directly";
   if (!why && !c->o->windows) why = "the device has no such kernels";
   if (why) {
     trace_add(c->o->trace, "convolutions", winograd, op, false, "%s", why);
     return NULL;
   }
-  const double share = conv_winograd_cycles(&k, conv_has_constant_weights(op), &m) / conv_direct_cycles(&k);
+  const double share = graph_winograd_share(op, &m);
   const bool fires = share < sure_of_winograd;
   trace_add(c->o->trace, "convolutions", winograd, op, fires,
             "estimated %.2f of the direct convolution's time, by tiles of %dx%d", share, m, m);
   if (!fires) return NULL;
   c->changed = true;
   return ir_set_attr(op, "algorithm", ir_attr_str(op->module, winograd)) ? NULL : st_oom();
-}
-
-static bool takes_winograd(const ir_op *op) {
-  const conv k = conv_of(op);
-  return !conv_winograd_refusal(&k, op->operands[0]->type->dtype);
 }
 
 static tsr_status choose(chooser *c, ir_op *op) {
@@ -116,7 +110,7 @@ static tsr_status choose(chooser *c, ir_op *op) {
     return by_spectra(op);
   }
   if (!strcmp(asked, winograd)) return asked_winograd(c, op);
-  if (takes_winograd(op)) return try_winograd(c, op);
+  if (!graph_winograd_refusal(op)) return try_winograd(c, op);
   if (is_small(op)) return NULL;
   graph_ext(op)->by_spectra(NULL, op, &why);
   if (why || (why = why_not(c, op, rule))) {

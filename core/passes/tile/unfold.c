@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/int_math.h"
-#include "core/ir/graph/ops/patches.h"
+#include "core/ir/graph/winograd.h"
 
 /* ---- the op ------------------------------------------------------------------------------------------------------ */
 
@@ -85,7 +85,7 @@ void kb_winograd_block(const ir_op *op, int64_t batch, int64_t cores, int64_t *m
   const graph_windows w = graph_windows_get(op);
   const int64_t tile = ir_get_int(op, "winograd", 0), *out = w.extent + w.n[0], lines = ceil_div(out[0], tile),
                 across = ceil_div(out[1], tile), rows = *m,
-                most = max64(1, PATCHES_WINOGRAD_PLACES(op->operands[0]->type->dims[1], out[1]) / tile),
+                most = max64(1, graph_winograd_lines(op->operands[0]->type->dims[1], out[1]) / tile),
                 parts = batch >= 4 * cores ? 1 : cores / gcd64(max64(1, batch), cores),
                 share_lines = ceil_div(lines, round_up(ceil_div(lines, most), parts)),
                 share_rows = ceil_div(rows, parts);

@@ -5,6 +5,7 @@
 
 #include "core/base/int_math.h"
 #include "core/ir/graph/ops/conv.h"
+#include "core/ir/graph/ops/conv_winograd.h"
 
 enum {
   MOST_TAPS = 64, /* of a kernel whose elements are summed one by one */
@@ -109,7 +110,7 @@ static tsr_status check_algorithm(const ir_op *op, conv *c) {
   if (!strcmp(name, "auto") || !strcmp(name, "direct")) return NULL;
   const bool fft = !strcmp(name, "fft");
   if (!fft && strcmp(name, "winograd")) return ir_error(op, remedy, "unknown algorithm \"%s\"", name);
-  const char *why = fft ? conv_spectra_refusal(c) : conv_winograd_refusal(c, TYPE(0)->dtype);
+  const char *why = fft ? conv_spectra_refusal(c) : conv_winograd_refusal(&c->p, TYPE(0)->dtype);
   return why ? ir_error(op, "algorithm = \"auto\"", "%s", why) : NULL;
 }
 
@@ -274,7 +275,7 @@ static bool is_empty(ir_builder *b, const ir_op *op, const patches *p, ir_value 
 static bool expand(ir_builder *b, const ir_op *op, ir_value **out, bool windows) {
   conv c = conv_of(op);
   if (!strcmp(ir_get_str(op, "algorithm", "auto"), "winograd"))
-    conv_winograd_cycles(&c, conv_has_constant_weights(op), &c.p.winograd);
+    conv_winograd_cycles(&c.p, c.n, c.out, conv_has_constant_weights(op), &c.p.winograd);
   ir_value *bias = op->n_operands > 2 ? IN(2) : NULL;
   if (is_empty(b, op, &c.p, out)) DONE;
   windows &= !c.p.last && TYPE(0)->dtype == TSR_F32;

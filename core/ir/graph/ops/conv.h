@@ -14,12 +14,6 @@ typedef struct conv {
 conv conv_of(const ir_op *op);
 /* Why spectra can't give the result; NULL: they can. */
 const char *conv_spectra_refusal(const conv *c);
-/* The same of Winograd's transforms, of images of type t. */
-const char *conv_winograd_refusal(const conv *c, tsr_dtype t);
-/* What these take, in cycles of a core, by the better of two tiles, *m results along each axis; of what isn't refused.
- * constant: the weights are, and are transformed once. */
-double conv_winograd_cycles(const conv *c, bool constant, int *m);
-double conv_direct_cycles(const conv *c);
 /* Whether the weights are a constant, perhaps moved or cast. */
 bool conv_has_constant_weights(const ir_op *op);
 /* The row's by_spectra. */
