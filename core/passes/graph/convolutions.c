@@ -84,7 +84,8 @@ enum { LEAST_CHANNELS = 16 };
 static tsr_status try_winograd(chooser *c, ir_op *op) {
   const char *why = why_not(c, op, winograd);
   int m;
-  if (!why && op->operands[1]->type->dims[1] < LEAST_CHANNELS) why = "sums of fewer than 16 channels are far more exact directly";
+  if (!why && op->operands[1]->type->dims[1] < LEAST_CHANNELS)
+    why = "sums of fewer than 16 channels are far more exact directly";
   if (!why && !c->o->windows) why = "the device has no such kernels";
   if (why) {
     trace_add(c->o->trace, "convolutions", winograd, op, false, "%s", why);
