@@ -359,6 +359,7 @@ void vm_convolve(const vm *v, const cpu_instr *i) {
                 k = min64(p->columns, a_ext[1]);
   float *c = (float *)(void *)vm_base(v, out);
   clear_rest(c, out->strides[0], ext, m, n);
+  if (m > 0 && n > 0 && i->a[5] && vm_winograd(v, i, m, n)) return;
   if (m <= 0 || n <= 0) {
     if (v->t->tables.instr != i) v->t->tables.instr = NULL; /* the plan is another one's now */
     return;

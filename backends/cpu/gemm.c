@@ -90,11 +90,25 @@ static size_t a_panel_bytes(const vm_module *m, const cpu_instr *i) {
   return (size_t)((kk + bk - 1) / bk) * cpuk_packed_a_bytes(g, (size_t)mm, (size_t)bk);
 }
 
+/* A block's transformed weights, which those of all its images share. */
+static void add_winograd(const vm_module *m, const cpu_kernel *k, int i, const bool *constant, gemm_panels *n) {
+  const size_t bytes = winograd_weights_bytes(m, cpu_instrs(m->image) + i);
+  const int arg = m->matmul_arg[i][0];
+  n->matmuls++;
+  if (arg < 0 || !constant[arg]) {
+    n->bytes = bytes > n->bytes ? bytes : n->bytes;
+    return;
+  }
+  n->const_bytes = bytes > n->const_bytes ? bytes : n->const_bytes;
+  n->constants += (double)k->grid[1];
+}
+
 gemm_panels gemm_panels_of(const vm_module *m, const cpu_kernel *k, const bool *constant) {
   enum { MOST_BATCH = 32 }; /* matrices of a; most often all blocks have the same one */
   gemm_panels n = {0};
   for (int i = k->first_instr; i < k->first_instr + k->n_instr; i++) {
     const cpu_instr *in = cpu_instrs(m->image) + i;
+    if (in->op == CPU_CONVOLVE && in->a[5]) add_winograd(m, k, i, constant, &n);
     if (in->op != CPU_MATMUL) continue;
     const size_t bytes[2] = {a_panel_bytes(m, in), b_panel_bytes(m, in)};
     const double windows[2] = {(double)k->grid[1] * (double)min64(k->grid[2], MOST_BATCH),

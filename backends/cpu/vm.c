@@ -63,8 +63,9 @@ static void trace_args(vm_module *v) {
     const cpu_kernel *k = cpu_kernels(m) + ki;
     for (int i = k->first_instr; i < k->first_instr + k->n_instr; i++) {
       const cpu_instr *in = cpu_instrs(m) + i;
+      const bool product = in->op == CPU_MATMUL || in->op == CPU_CONVOLVE;
       for (int side = 0; side < 2; side++)
-        v->matmul_arg[i][side] = in->op == CPU_MATMUL ? arg_of(m, k, i, cpu_descs(m) + in->a[1 + side]) : -1;
+        v->matmul_arg[i][side] = product ? arg_of(m, k, i, cpu_descs(m) + in->a[1 + side]) : -1;
     }
   }
 }
@@ -111,7 +112,10 @@ static void measure_needs(vm_module *v) {
       pack = gemm_pack_bytes(v, in);
       break;
     case CPU_ROW: temp += vm_row_temp_bytes(v, in); break;
-    case CPU_CONVOLVE: convolved = convolve_bytes(v, in); break;
+    case CPU_CONVOLVE:
+      convolved = convolve_bytes(v, in);
+      if (winograd_bytes(v, in) > convolved) convolved = winograd_bytes(v, in);
+      break;
     case CPU_DFT: temp += dft_temp_bytes(v, i); break;
     default: break;
     }

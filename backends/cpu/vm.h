@@ -30,6 +30,11 @@ struct tile_unfold;
 void vm_unfold_map(const int64_t *extra, int rank, struct tile_unfold *out);
 void vm_convolve(const vm *v, const cpu_instr *i);
 size_t convolve_bytes(const vm_module *m, const cpu_instr *i);
+/* The same of `rows` rows of weights and `places` places by Winograd's transforms; false, and nothing written: they are
+ * not whole lines of tiles. winograd.c; bytes: of the thread, and of a block's transformed weights. */
+bool vm_winograd(const vm *v, const cpu_instr *i, int64_t rows, int64_t places);
+size_t winograd_bytes(const vm_module *m, const cpu_instr *i);
+size_t winograd_weights_bytes(const vm_module *m, const cpu_instr *i);
 void vm_fft(const vm *v, const cpu_instr *i);
 void vm_dft(const vm *v, const cpu_instr *i);
 void vm_transpose(const vm *v, const cpu_instr *i);

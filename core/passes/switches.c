@@ -13,8 +13,8 @@
 #define FUSE(id, name) "," name
 static const char known[] =
     "rewrites,fusion,tiling,mma,pipeline,reduction_kernels,unroll,select_if,common_subexpression,horizontal,dead_code,"
-    "fold_batch,fold_columns,hoist_view,flash_attention,flash_attention_backward,fft_convolution,dft,recurrence,sort,"
-    "topk,cumsum,cumprod,in_place,packed_reads" FUSE_RULES(
+    "fold_batch,fold_columns,hoist_view,flash_attention,flash_attention_backward,fft_convolution,winograd,dft,recurrence,"
+    "sort,topk,cumsum,cumprod,in_place,packed_reads" FUSE_RULES(
         FUSE) GRAPH_RULES(SIMPLIFY);
 
 static bool listed(const char *list, const char *item) {

@@ -182,7 +182,8 @@ static tsr_status gen_convolve(gen *g, ir_op *op) {
   TSR_TRY(emit_cpu_read_convolve(op, &u, &reach));
   ir_value **v = op->operands;
   INSTR(g, CPU_CONVOLVE, reach, unfold_map(g, &u), gen_desc(g, v[0]), gen_desc(g, v[1]), gen_desc(g, v[2]),
-        gen_reg(v[3]), gen_reg(v[4]));
+        gen_reg(v[3]), gen_reg(v[4]), u.winograd);
+  g->k.has_matmul |= u.winograd != 0;
   return NULL;
 }
 

@@ -101,6 +101,8 @@ tsr_status emit_cpu_read_convolve(const ir_op *op, tile_unfold *u, int64_t *reac
     fits = rows[0][1] == 1 && rows[1][1] == 1 && *reach >= 0;
   }
   if (!fits) return ir_error(op, NULL, "\"convolve\" takes [m, n], [m, all columns] and lines of an image, of f32");
+  if (u->winograd != tile_winograd_tile(u, u->size[0]))
+    return ir_error(op, NULL, "\"convolve\" with winograd takes whole lines of its tiles");
   return NULL;
 }
 

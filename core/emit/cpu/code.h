@@ -10,7 +10,7 @@
 #include "tessera/base.h"
 
 #define CPU_MAGIC 0x54555043u /* "CPUT" */
-#define CPU_CODE_VERSION 10
+#define CPU_CODE_VERSION 11
 #define CPU_STRIP 1024 /* elements of a strip in map, gather and scatter programs */
 
 typedef enum cpu_opcode {
@@ -40,8 +40,9 @@ typedef enum cpu_opcode {
   CPU_SCATTER, /* d in, d destination view, p program, n yields */
   CPU_UNFOLD,  /* d out [m, n], d view, r batch, r row, r column; imm: out is [n, m]; extra: the map of
                 * core/ir/tile/unfold.h: digits of each index, origin, then extent and steps of each digit */
-  CPU_CONVOLVE, /* d out [m, n], d a [m, k], d view, r batch, r row; imm = elements of the image that a block reaches;
-                 * extra: the map as for CPU_UNFOLD, whose n rows from `row` on are the columns of out */
+  CPU_CONVOLVE, /* d out [m, n], d a [m, k], d view, r batch, r row, winograd (tile_unfold); imm = elements of the image
+                 * that a block reaches; extra: the map as for CPU_UNFOLD, whose n rows from `row` on are the columns of
+                 * out */
   CPU_FFT,     /* d re out, d im out, d re, d im, radix, inverse; imm = span */
   CPU_DFT,     /* d out, d in, r first line, axis, to, inverse, twiddle; extra: lines; imm = bits of scale */
   CPU_TRANSPOSE,   /* d out, d in, extra: perm */

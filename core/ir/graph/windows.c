@@ -37,6 +37,6 @@ graph_windows graph_windows_get(const ir_op *op) {
 ir_value *graph_windows_flat(ir_builder *b, const ir_op *op) {
   patches p;
   tsr_status_free(patches_read(op, &p));
-  p.flat = true;
+  p.flat = true, p.winograd = 0;
   return patches_build(b, op->operands[0], &p);
 }

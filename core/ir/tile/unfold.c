@@ -61,6 +61,48 @@ void tile_unfold_reach(const tile_unfold *u, int64_t n, int64_t *reach) {
   }
 }
 
+/* The next digit of *at..end that has several values; -1: there is none. */
+static int next_digit(const tile_unfold *u, int *at, int end) {
+  while (*at < end && u->extent[*at] == 1) ++*at;
+  return *at < end ? (*at)++ : -1;
+}
+
+/* The digits of an index, but those of one value, step by one along `axes` in this order; n: their extents, 1 of an
+ * axis that has none. */
+static bool steps_along(const tile_unfold *u, int index, const int *axes, int n_axes, int64_t *n) {
+  int at = tile_unfold_first(u, index);
+  const int end = at + u->n[index];
+  for (int i = 0; i < n_axes; i++) {
+    const int here = at, digit = next_digit(u, &at, end);
+    int moved = 0;
+    n[i] = 1;
+    if (digit < 0) continue;
+    for (int d = 0; d < u->rank; d++) moved += u->step[digit][d] != 0;
+    if (moved != 1) return false;
+    if (u->step[digit][axes[i]] == 1) n[i] = u->extent[digit];
+    else at = here;
+  }
+  return next_digit(u, &at, end) < 0;
+}
+
+bool tile_winograd_of(const tile_unfold *u, tile_winograd *out) {
+  int64_t n[3], window[3];
+  *out = (tile_winograd){0};
+  if (u->rank != 4 || u->origin[0] || u->origin[1]) return false;
+  if (!steps_along(u, UNFOLD_BATCH, (int[]){0}, 1, n) || !steps_along(u, UNFOLD_ROW, (int[]){2, 3}, 2, out->out) ||
+      !steps_along(u, UNFOLD_COLUMN, (int[]){1, 2, 3}, 3, window))
+    return false;
+  out->channels = window[0];
+  for (int i = 0; i < 2; i++) out->low[i] = -u->origin[2 + i];
+  return window[1] == 3 && window[2] == 3;
+}
+
+int tile_winograd_tile(const tile_unfold *u, int64_t n) {
+  tile_winograd w;
+  if (!u->winograd || !tile_winograd_of(u, &w)) return 0;
+  return n >= w.out[0] * w.out[1] || n % (w.out[1] * u->winograd) == 0 ? u->winograd : 0;
+}
+
 /* Places are computed in 32 bits: how far a digit moves along any dimension. */
 static bool is_near(const tile_unfold *u, int digit) {
   for (int d = 0; d < u->rank; d++) {
@@ -103,6 +145,11 @@ tsr_status tile_unfold_read(const ir_op *op, const ir_type *view, tile_unfold *u
     if (u->origin[d] < -INT32_MAX / 8 || u->origin[d] > INT32_MAX / 8)
       return ir_error(op, NULL, "origin entry %d is out of range", d);
   TSR_TRY(read_digits(op, u));
+  tile_winograd w;
+  const int64_t tile = ir_get_int(op, "winograd", 0);
+  u->winograd = (int)clamp64(tile, 0, 4);
+  if (tile && ((tile != 2 && tile != 4) || !tile_winograd_of(u, &w)))
+    return ir_error(op, NULL, "winograd takes tiles of 2 or 4, and windows of 3x3 at all places of an image");
   for (int i = 0; i < UNFOLD_N_INDICES; i++) {
     int64_t n = 1;
     const int first = tile_unfold_first(u, i);
@@ -128,7 +175,8 @@ bool tile_unfold_set(ir_op *op, const tile_unfold *u) {
          ir_set_attr(op, "extents", ir_attr_ints(m, u->extent, n)) &&
          ir_set_attr(op, "steps", ir_attr_ints(m, steps, s)) &&
          ir_set_attr(op, "origin", ir_attr_ints(m, u->origin, u->rank)) &&
-         ir_set_attr(op, "sizes", ir_attr_ints(m, u->size, 2));
+         ir_set_attr(op, "sizes", ir_attr_ints(m, u->size, 2)) &&
+         (!u->winograd || ir_set_attr(op, "winograd", ir_attr_int(m, u->winograd)));
 }
 
 tsr_status tile_infer_unfold(ir_op *op, const ir_type **results) {

@@ -93,6 +93,7 @@ static bool convolves(const cpu_contraction *c, const ir_value *sum, const ir_va
   tsr_status st = tile_unfold_get(b, u);
   if (st) return tsr_status_free(st), false;
   u->size[1] = c->to - c->from;
+  u->winograd = tile_winograd_tile(u, u->size[0]);
   ir_type_strides(sum->type, strides[0]);
   ir_type_strides(a->type, strides[1]);
   return sum->type->dtype == TSR_F32 && a->type->dtype == TSR_F32 && strides[0][1] == 1 && strides[1][1] == 1 &&

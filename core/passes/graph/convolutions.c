@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/ir/graph/expand.h"
+#include "core/ir/graph/winograd.h"
 #include "core/passes/graph/complex.h"
 #include "core/passes/graph/estimate.h"
 #include "core/passes/graph/expand_ops.h"
@@ -12,8 +13,9 @@
 #include "core/passes/graph/views.h"
 
 static const char rule[] = "fft_convolution";
-/* Estimates are off by a third. */
-static const double sure = 0.7;
+static const char winograd[] = "winograd";
+/* Estimates are off by a third; Winograd's, which are of kernels as like as their transforms let them be, by less. */
+static const double sure = 0.7, sure_of_winograd = 0.85;
 
 typedef struct chooser {
   const tsr_caps *caps;
@@ -47,15 +49,13 @@ static tsr_status cost(const chooser *c, const ir_op *op, bool spectra, double *
 }
 
 /* Why op stays, whatever it would cost; NULL: that decides. */
-static const char *why_not(const chooser *c, const ir_op *op) {
-  const char *why;
+static const char *why_not(const chooser *c, const ir_op *op, const char *name) {
   if (!c->caps) return "the device is unknown";
   if (graph_has_unknown(op)) return "a dimension is unknown";
   if (!ir_type_count(op->operands[0]->type) || !ir_type_count(op->operands[1]->type) ||
       !ir_type_count(op->results[0]->type))
     return "there is nothing to multiply";
-  if (graph_ext(op)->by_spectra(NULL, op, &why), why) return why;
-  if (!pass_enabled(c->o, "rewrites", rule)) return "switched off";
+  if (!pass_enabled(c->o, "rewrites", name)) return "switched off";
   if (c->o->exact) return "it would change rounding";
   return c->mode == TSR_PRECISION_SAFE ? "precision safe sums what a window has alone" : NULL;
 }
@@ -70,6 +70,36 @@ static bool is_small(const ir_op *op) {
   return window < LEAST_WINDOW;
 }
 
+/* By Winograd's transforms, which the device must have: the op keeps its place, its expansion says how. */
+static tsr_status asked_winograd(chooser *c, ir_op *op) {
+  if (!c->o->windows)
+    return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "algorithm = \"auto\"",
+                       "Winograd's transforms run on the CPU alone, and not under kahan_sum");
+  if (!graph_has_unknown(op)) trace_add(c->o->trace, "convolutions", winograd, op, true, "asked for");
+  return NULL;
+}
+
+/* Sums of few channels gain little, and are far more exact directly. */
+enum { LEAST_CHANNELS = 16 };
+static tsr_status try_winograd(chooser *c, ir_op *op) {
+  const char *why = why_not(c, op, winograd);
+  int m;
+  if (!why && op->operands[1]->type->dims[1] < LEAST_CHANNELS)
+    why = "sums of fewer than 16 channels are far more exact directly";
+  if (!why && !c->o->windows) why = "the device has no such kernels";
+  if (why) {
+    trace_add(c->o->trace, "convolutions", winograd, op, false, "%s", why);
+    return NULL;
+  }
+  const double share = graph_winograd_share(op, &m);
+  const bool fires = share < sure_of_winograd;
+  trace_add(c->o->trace, "convolutions", winograd, op, fires,
+            "estimated %.2f of the direct convolution's time, by tiles of %dx%d", share, m, m);
+  if (!fires) return NULL;
+  c->changed = true;
+  return ir_set_attr(op, "algorithm", ir_attr_str(op->module, winograd)) ? NULL : st_oom();
+}
+
 static tsr_status choose(chooser *c, ir_op *op) {
   const char *asked = ir_get_str(op, "algorithm", "auto"), *why = NULL;
   double direct, spectra;
@@ -80,8 +110,11 @@ static tsr_status choose(chooser *c, ir_op *op) {
     c->changed = true;
     return by_spectra(op);
   }
+  if (!strcmp(asked, winograd)) return asked_winograd(c, op);
+  if (!graph_winograd_refusal(op)) return try_winograd(c, op);
   if (is_small(op)) return NULL;
-  if ((why = why_not(c, op))) {
+  graph_ext(op)->by_spectra(NULL, op, &why);
+  if (why || (why = why_not(c, op, rule))) {
     trace_add(c->o->trace, "convolutions", rule, op, false, "%s", why);
     return NULL;
   }

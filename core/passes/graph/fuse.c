@@ -186,6 +186,9 @@ static void merge(graph_groups *g, int p, int c, enum fuse_rule rule) {
 
 static const char *check_prologue(const graph_groups *g, int p, const ir_op *product, const ir_value *operand) {
   int64_t inside = 0, uses = 0;
+  for (int i = 0; i < product->n_operands; i++)
+    if (graph_is(product->operands[i]->def, G_PATCHES) && ir_get_int(product->operands[i]->def, "winograd", 0))
+      return "Winograd's transforms read it in memory";
   for (int at = g->v[p].head; at >= 0; at = g->next[at]) {
     const ir_op *op = g->ops[at];
     if (!graph_is_kind(op, GRAPH_POINTWISE) || !(scalar_rows[graph_scalar(op)].traits & SCALAR_SCALES))

@@ -40,7 +40,7 @@ static tsr_status all_leaves(kb_kernel *k, contraction *x, kb_stride_rows *rows)
 
 /* The CPU reads windows over an image in place, or collects all of k of them: into a tile that stays in a cache. Many
  * matrices, as of depthwise convolutions, are blocks enough. */
-static void bound_collected(contraction *x, int64_t batch) {
+static void bound_collected(contraction *x, int64_t batch, int64_t cores) {
   enum { BYTES = 1 << 20, STEP = 16, LEAST = 32, MANY = 16 };
   const bool a = graph_is_kind(x->a.value->def, GRAPH_WINDOWS), b = graph_is_kind(x->b.value->def, GRAPH_WINDOWS);
   const int64_t bytes = (int64_t)tsr_dtype_size(x->a.value->type->dtype) * max64(1, x->g.k),
@@ -48,6 +48,11 @@ static void bound_collected(contraction *x, int64_t batch) {
                 places = b && !a && x->g.transpose_b
                              ? kb_unfold_places(x->b.value->def, batch < MANY ? x->bn : x->g.n)
                              : 0;
+  if (b && !a && x->g.transpose_b && ir_get_int(x->b.value->def, "winograd", 0)) {
+    x->bm = x->g.m;
+    kb_winograd_block(x->b.value->def, batch, cores, &x->bm, &x->bn);
+    return;
+  }
   if (a) x->bm = min64(x->bm, most);
   if (b) x->bn = places ? places : min64(x->bn, most);
 }
@@ -73,7 +78,7 @@ static void choose_tile(kb_kernel *k, contraction *x) {
   x->bm = asked ? tile[0] : min64(tile[0], round_up(x->g.m > 0 ? x->g.m : 1, step_of(k)));
   x->bn = asked ? tile[1] : min64(tile[1], round_up(x->g.n > 0 ? x->g.n : 1, step_of(k)));
   x->bk = asked ? tile[2] : min64(tile[2], round_up(x->g.k > 0 ? x->g.k : 1, step_of(k)));
-  if (k->opts->caps->dialect == DIALECT_CPU && !asked) bound_collected(x, d.batch);
+  if (k->opts->caps->dialect == DIALECT_CPU && !asked) bound_collected(x, d.batch, max64(1, k->opts->caps->n_cores));
 }
 
 static tsr_status sum_parts(kb_kernel *k, contraction *x, ir_value **acc) {

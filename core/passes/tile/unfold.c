@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/int_math.h"
+#include "core/ir/graph/winograd.h"
 
 /* ---- the op ------------------------------------------------------------------------------------------------------ */
 
@@ -73,12 +74,34 @@ int64_t kb_unfold_places(const ir_op *op, int64_t n) {
   return ceil_div(lines, pieces) * line;
 }
 
+/* Relative cost of a block of so many tiles by so many rows of weights: products of whole vectors; to read a weight is
+ * as dear as four tiles, the transforms of an image as eight rows. */
+static int64_t winograd_cost(int64_t tiles, int64_t rows) {
+  enum { LANES = 8, READ = 4, TRANSFORM = 8 };
+  return (round_up(tiles, LANES) + READ) * rows + TRANSFORM * tiles;
+}
+
+void kb_winograd_block(const ir_op *op, int64_t batch, int64_t cores, int64_t *m, int64_t *n) {
+  const graph_windows w = graph_windows_get(op);
+  const int64_t tile = ir_get_int(op, "winograd", 0), *out = w.extent + w.n[0], lines = ceil_div(out[0], tile),
+                across = ceil_div(out[1], tile), rows = *m,
+                most = max64(1, graph_winograd_lines(op->operands[0]->type->dims[1], out[1]) / tile),
+                parts = batch >= 4 * cores ? 1 : cores / gcd64(max64(1, batch), cores),
+                share_lines = ceil_div(lines, round_up(ceil_div(lines, most), parts)),
+                share_rows = ceil_div(rows, parts);
+  const bool by_rows =
+      lines <= most && winograd_cost(lines * across, share_rows) < winograd_cost(share_lines * across, rows);
+  *m = by_rows ? share_rows : rows;
+  *n = by_rows ? out[0] * out[1] : min64(share_lines * tile, out[0]) * out[1];
+}
+
 tsr_status kb_unfold(kb_kernel *k, const ir_op *op, const kb_space *s, bool swapped, ir_value **out) {
   const kb_node *n = kb_node_of(k, op->operands[0]);
   if (!n || !n->is_mem || !n->m.arg) return ir_error(op, NULL, "the operand must lie in memory");
   const graph_windows w = graph_windows_get(op);
   const int row = s->rank - 2 + swapped, column = s->rank - 1 - swapped;
-  tile_unfold u = {.rank = n->m.rank, .size = {swapped ? s->tn : s->tm, swapped ? s->tm : s->tn}};
+  tile_unfold u = {.rank = n->m.rank, .size = {swapped ? s->tn : s->tm, swapped ? s->tm : s->tn},
+                   .winograd = (int)ir_get_int(op, "winograd", 0)};
   take_digits(&u, &w, swapped);
   memcpy(u.origin, w.origin, sizeof u.origin);
   ir_value *operands[] = {view_of(k, &n->m), batch_of(k, s), s->at[row], s->at[column]};

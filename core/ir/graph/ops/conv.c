@@ -5,6 +5,7 @@
 
 #include "core/base/int_math.h"
 #include "core/ir/graph/ops/conv.h"
+#include "core/ir/graph/ops/conv_winograd.h"
 
 enum {
   MOST_TAPS = 64, /* of a kernel whose elements are summed one by one */
@@ -103,12 +104,13 @@ static tsr_status read_conv(const ir_op *op, conv *c) {
 }
 
 static tsr_status check_algorithm(const ir_op *op, conv *c) {
-  static const char remedy[] = "auto, direct or fft";
+  static const char remedy[] = "auto, direct, fft or winograd";
   const char *name = ir_get_str(op, "algorithm", "auto");
   c->whole = !dtype_is_float(dtype_part(TYPE(0)->dtype));
   if (!strcmp(name, "auto") || !strcmp(name, "direct")) return NULL;
-  if (strcmp(name, "fft")) return ir_error(op, remedy, "unknown algorithm \"%s\"", name);
-  const char *why = conv_spectra_refusal(c);
+  const bool fft = !strcmp(name, "fft");
+  if (!fft && strcmp(name, "winograd")) return ir_error(op, remedy, "unknown algorithm \"%s\"", name);
+  const char *why = fft ? conv_spectra_refusal(c) : conv_winograd_refusal(&c->p, TYPE(0)->dtype);
   return why ? ir_error(op, "algorithm = \"auto\"", "%s", why) : NULL;
 }
 
@@ -128,6 +130,12 @@ static tsr_status infer_conv(ir_op *op, const ir_type **results) {
     return ir_error(op, "one element per output channel", "bias is %s for %lld channels",
                     shape_text(TYPE(2), a, sizeof a), (long long)c.out);
   return shape_finish(op, t, x->rank, dims, results);
+}
+
+bool conv_has_constant_weights(const ir_op *op) {
+  const ir_value *w = op->operands[1];
+  while (w->def && w->def->n_operands == 1) w = w->def->operands[0];
+  return w->def && graph_is(w->def, G_CONSTANT);
 }
 
 conv conv_of(const ir_op *op) {
@@ -265,7 +273,9 @@ static bool is_empty(ir_builder *b, const ir_op *op, const patches *p, ir_value 
 }
 
 static bool expand(ir_builder *b, const ir_op *op, ir_value **out, bool windows) {
-  const conv c = conv_of(op);
+  conv c = conv_of(op);
+  if (!strcmp(ir_get_str(op, "algorithm", "auto"), "winograd"))
+    conv_winograd_cycles(&c.p, c.n, c.out, conv_has_constant_weights(op), &c.p.winograd);
   ir_value *bias = op->n_operands > 2 ? IN(2) : NULL;
   if (is_empty(b, op, &c.p, out)) DONE;
   windows &= !c.p.last && TYPE(0)->dtype == TSR_F32;
@@ -421,7 +431,8 @@ BEGIN(adjoint_transpose) {
 #define GROUPS {"groups", IR_A_INT, false, "1", "channels are divided into as many parts, convolved each for itself"}
 #define ALGORITHM \
   {"algorithm", IR_A_STR, false, "auto", \
-   "direct: sums of products; fft: products of spectra, also where rounding must not change; auto: the cheaper one"}
+   "direct: sums of products; fft: products of spectra; winograd: by Winograd's transforms, of 3x3 windows on the CPU; " \
+   "both also where rounding must not change; auto: the cheapest"}
 #define CONV(CODE, s) \
   {COMPOSITE(CODE, s, 2, 3, 1), .operands_doc = "x, weights, bias", \
    .types_doc = FLOATS ", i64, i32, i16, i8, u64, u32, u16, u8; i8 and u8 give i32, which their bias is", .infer = infer_conv, \

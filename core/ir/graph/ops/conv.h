@@ -14,6 +14,8 @@ typedef struct conv {
 conv conv_of(const ir_op *op);
 /* Why spectra can't give the result; NULL: they can. */
 const char *conv_spectra_refusal(const conv *c);
+/* Whether the weights are a constant, perhaps moved or cast. */
+bool conv_has_constant_weights(const ir_op *op);
 /* The row's by_spectra. */
 ir_value *conv_by_spectra(ir_builder *b, const ir_op *op, const char **why);
 #endif

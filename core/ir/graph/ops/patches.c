@@ -13,12 +13,20 @@ int64_t patches_places(const image_window *w) {
   return n;
 }
 
+static bool takes_winograd(const patches *p) {
+  bool is = (p->winograd == 2 || p->winograd == 4) && p->w.n == 2 && !p->last && !p->flat && !p->reversed;
+  for (int i = 0; i < p->w.n; i++)
+    is &= p->w.a[i].kernel == 3 && p->w.a[i].stride == 1 && p->w.a[i].dilation == 1;
+  return is && p->groups == 1;
+}
+
 tsr_status patches_read(const ir_op *op, patches *p) {
   const ir_type *x = TYPE(0);
   int64_t kernel[TSR_MAX_RANK];
   int n;
   *p = (patches){.groups = ir_get_int(op, "groups", 1), .last = patches_last(op),
-                 .reversed = ir_get_bool(op, "reversed", false), .flat = ir_get_bool(op, "flat", false)};
+                 .reversed = ir_get_bool(op, "reversed", false), .flat = ir_get_bool(op, "flat", false),
+                 .winograd = (int)clamp64(ir_get_int(op, "winograd", 0), -1, 5)};
   TSR_TRY(window_rank(op, x, &n));
   TSR_TRY(shape_list_attr(op, "kernel", n, false, 0, kernel));
   for (int i = 0; i < n; i++)
@@ -26,6 +34,8 @@ tsr_status patches_read(const ir_op *op, patches *p) {
       return ir_error(op, NULL, "kernel entry %lld is out of range", (long long)kernel[i]);
   TSR_TRY(window_read(op, kernel, false, &p->w));
   p->channels = x->dims[p->last ? x->rank - 1 : 1];
+  if (p->winograd && !takes_winograd(p))
+    return ir_error(op, NULL, "winograd takes tiles of 2 or 4, and windows of 3x3 at all places of nchw images");
   if (p->groups < 1 || (p->channels != IR_DYNAMIC && p->channels % p->groups))
     return ir_error(op, "each group has as many channels", "%lld channels in %lld groups", (long long)p->channels,
                     (long long)p->groups);
@@ -97,7 +107,8 @@ ir_value *patches_build(ir_builder *b, ir_value *x, const patches *p) {
   const bool ok = op && set_window(op, &p->w) && ir_set_attr(op, "groups", ir_attr_int(m, p->groups)) &&
                   ir_set_attr(op, "layout", ir_attr_str(m, p->last ? "nhwc" : "nchw")) &&
                   (!p->reversed || ir_set_attr(op, "reversed", ir_attr_bool(m, true))) &&
-                  (!p->flat || ir_set_attr(op, "flat", ir_attr_bool(m, true)));
+                  (!p->flat || ir_set_attr(op, "flat", ir_attr_bool(m, true))) &&
+                  (!p->winograd || ir_set_attr(op, "winograd", ir_attr_int(m, p->winograd)));
   tsr_status st = ok ? op->def->infer(op, &op->results[0]->type) : NULL;
   if (st) ir_refuse(m, st);
   if (!ok || st) b->failed = true;
@@ -164,7 +175,9 @@ static const ir_opdef rows[] = {
      .attrs = ATTRS({"kernel", IR_A_ARRAY, true, NULL, "extents of a window along each spatial axis"}, WINDOW_ATTRS,
                     {"groups", IR_A_INT, false, "1", "parts of the channels, of which each has matrices of its own"},
                     {"reversed", IR_A_BOOL, false, "false", "elements of a window from its end"},
-                    {"flat", IR_A_BOOL, false, "false", "the windows of all entries of the batch in one matrix"}),
+                    {"flat", IR_A_BOOL, false, "false", "the windows of all entries of the batch in one matrix"},
+                    {"winograd", IR_A_INT, false, "0",
+                     "2 or 4, of windows of 3x3: a product on the CPU makes so many results along each axis at once"}),
      .help = "Each window that moves over the spatial axes as a row of a matrix, [n, groups if several, places, "
              "elements], or [groups if several, n places, elements]; elements are [kernel.., channels] for nhwc, "
              "[channels, kernel..] for nchw, and 0 beyond x. A product reads x through it: then it lies nowhere."},

@@ -11,7 +11,12 @@ typedef struct patches {
   image_window w;
   int64_t groups, channels; /* channels: of a group */
   bool last, reversed, flat;
+  int winograd; /* a product may read windows of 3x3 by tiles of so many results along each axis; 0: none */
 } patches;
+
+/* How many lines of `out` windows' places a block of the CPU may have with Winograd's transforms: the part of the image
+ * that it reaches has 2^20 elements (emit_cpu_convolve_reach). */
+#define PATCHES_WINOGRAD_PLACES(channels, out) ((1 << 20) / ((channels) * ((out) + 4)) - 3)
 
 /* Whether an op's images have their channels last. */
 bool patches_last(const ir_op *op);
