@@ -138,9 +138,10 @@ static void *run(const shape *s, tsr_dtype t, const data *d, const char *threads
 }
 
 static void one_query_is_right_on_any_number_of_threads(void **state) {
-  static const shape shapes[] = {{9, 3, 64, 512, -1},  {9, 3, 64, 2100, -1}, {8, 2, 128, 1541, -1}, {3, 3, 20, 1100, -1},
-                                 {5, 1, 33, 1024, -1}, {9, 3, 64, 1, -1},    {9, 3, 64, 1600, 0},   {9, 3, 64, 1600, 1},
-                                 {9, 3, 64, 1600, 515}, {9, 3, 64, 1600, 1600}, {4, 2, 256, 300, 299}, {17, 1, 8, 1030, 1029}};
+  static const shape shapes[] = {{9, 3, 64, 512, -1},    {9, 3, 64, 2100, -1},  {8, 2, 128, 1541, -1},
+                                 {3, 3, 20, 1100, -1},   {5, 1, 33, 1024, -1},  {9, 3, 64, 1, -1},
+                                 {9, 3, 64, 1600, 0},    {9, 3, 64, 1600, 1},   {9, 3, 64, 1600, 515},
+                                 {9, 3, 64, 1600, 1600}, {4, 2, 256, 300, 299}, {17, 1, 8, 1030, 1029}};
   static const tsr_dtype types[] = {TSR_F32, TSR_F16, TSR_BF16};
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
