@@ -212,7 +212,8 @@ static void S_FN(dot)(size_t r, size_t cols, S_VEC *sum, const S_A *a, const S_B
 
 /* Four columns of r rows, all of k being one chunk: side by side, or long ones one after the other, as a processor sees
  * them come. */
-VINL void S_FN(four_step)(const int r, const bool apart, const cpuk_skinny_args *p, size_t row, size_t j, const S_A *a) {
+VINL void S_FN(four_step)(const int r, const bool apart, const cpuk_skinny_args *p, size_t row, size_t j,
+                          const S_A *a) {
   const S_B *b = (const S_B *)p->b + (ptrdiff_t)j * p->b_cs;
   S_C *c = (S_C *)p->c + (ptrdiff_t)row * p->ldc + (ptrdiff_t)j;
   S_VEC sum[4 * 4];
