@@ -105,6 +105,16 @@ static inline void add_int(message *n, const char *name, int64_t v) {
   inside(n, 5, &a);
 }
 
+static inline void add_float(message *n, const char *name, float v) {
+  message a = {.n = 0};
+  text(&a, 1, name);
+  varint(&a, 2 << 3 | 5);
+  memcpy(a.p + a.n, &v, sizeof v);
+  a.n += sizeof v;
+  integer(&a, 20, 1);
+  inside(n, 5, &a);
+}
+
 static inline void add_string(message *n, const char *name, const char *v) {
   message a = {.n = 0};
   text(&a, 1, name);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <math.h>
 
 #include "core/import/onnx.h"
 #include "core/import/onnx/convert.h"
@@ -466,9 +467,38 @@ static void bytes_are_multiplied_as_bytes(void **state) {
   }
 }
 
+/* LRN's power of 3/4 is by roots where nothing below 0 has one taken, and by pow elsewhere; both are right. */
+static void normalisation_takes_roots_where_it_may(void **state) {
+  static const struct { float alpha, beta, bias; bool roots; } cases[] = {
+      {15, 0.75f, 1, true},   {0, 0.75f, 0.25f, true},   {15, 0.5f, 1, false},
+      {15, 0.75f, -1, false}, {-15, 0.75f, 1000, false}, {15, 0.75f, 0, true}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    message g = graph_with_x(), n = node_of("LRN", NAMES("x"), NAMES("y"));
+    add_int(&n, "size", 1);
+    add_float(&n, "alpha", cases[i].alpha);
+    add_float(&n, "beta", cases[i].beta);
+    add_float(&n, "bias", cases[i].bias);
+    inside(&g, 1, &n);
+    add_value(&g, 12, "y");
+    const message m = model(&g);
+    ir_module *module;
+    float got[6];
+    assert_null(convert(&m, &module, NULL));
+    assert_int_equal(count(module, G_SQRT), cases[i].roots ? 2 : 0);
+    assert_int_equal(count(module, G_POW), !cases[i].roots);
+    assert_null(graph_eval(graph_find_func(module, NULL), (const void *[]){xs}, (void *[]){got}, NULL));
+    for (int k = 0; k < 6; k++) {
+      const double want = xs[k] / pow(cases[i].bias + cases[i].alpha * xs[k] * xs[k], cases[i].beta);
+      assert_true(fabs(got[k] - want) <= 1e-6 * fabs(want)); /* some ten roundings of 2^-24 */
+    }
+    ir_module_destroy(&module);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bytes_are_multiplied_as_bytes),
+      cmocka_unit_test(normalisation_takes_roots_where_it_may),
       cmocka_unit_test(chains_of_shapes_become_constants),
       cmocka_unit_test(indices_reach_a_part),
       cmocka_unit_test(conditions_choose_a_branch),

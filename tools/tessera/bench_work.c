@@ -108,7 +108,7 @@ tsr_status bench_work_build(tsr_context *ctx, const bench_case *c, long seed, be
       if (index) into_range(w->data[i], w->bytes[i] / sizeof(int32_t), c->m);
     }
     tsr_value all[OP_GRAPH_RESULTS] = {0}; /* of several the first is written; what computes all of them stays */
-    TSR_TRY(tsr_graph_op_results(w->g, c->op, v, n, attrs, n_attrs, all, op_graph_results(c->op)));
+    TSR_TRY(tsr_graph_op_results(w->g, op_graph_name(c->op), v, n, attrs, n_attrs, all, op_graph_results(c->op)));
     r = all[0];
   }
   return tsr_graph_output(w->g, r);

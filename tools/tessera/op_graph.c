@@ -27,17 +27,6 @@ static int from_file(const char *command, tsr_context *ctx, const char *path, co
   return rc;
 }
 
-const ir_opdef *op_graph_row(const char *op) {
-  char name[96];
-  snprintf(name, sizeof name, "tessera.graph.%s", op);
-  return ir_find_op(name);
-}
-
-graph_kind op_graph_kind(const char *op) {
-  const ir_opdef *d = op_graph_row(op);
-  return d ? ((const graph_row *)d->ext)->kind : GRAPH_POINTWISE;
-}
-
 /* What such a graph of the op has beside its name: attributes, and operands that aren't [m, n], as their dimensions:
  * letters and numbers between blanks. An operand of "#" in front is of indices, of "?" a mask, of "~" complex, of "+" a
  * matrix whose diagonal is larger than its rows. */
@@ -50,6 +39,7 @@ static const struct op_form {
   tsr_attr attrs[3];
   const char *operands[OP_GRAPH_OPERANDS];
   int results; /* of an op that has as many as it is given; 0: one, or the row's number */
+  const char *of; /* the op, of a name that there is for one use of it alone; NULL: the name */
 } forms[] = {
     {"ifft", 1, {TSR_INTS("axes", planes, 2)}, {NULL}},
     {"stft", 2, {TSR_INT("size", 512), TSR_INT("hop", 128)}, {"m 64000", "512"}},
@@ -70,6 +60,9 @@ static const struct op_form {
     {"einsum", 1, {TSR_STRING("equation", "bmhd,bnhd->bhmn")}, {"1 m 12 n", "1 m 12 n"}},
     {"flash_attention", 0, {{0}}, {"1 12 m n", "1 12 m n", "1 12 m n"}},
     {"flash_attention_backward", 0, {{0}}, {"1 12 m n", "1 12 m n", "1 12 m n", "1 12 m n", "1 12 m", "1 12 m"}},
+    /* A step of decoding against m keys of width n: 9 heads on 3 as SmolLM2-135M has, 32 on 8 as Llama 3 8B. */
+    {"decode_9_3", 0, {{0}}, {"1 9 1 n", "1 3 m n", "1 3 m n"}, 0, "flash_attention"},
+    {"decode_32_8", 0, {{0}}, {"1 32 1 n", "1 8 m n", "1 8 m n"}, 0, "flash_attention"},
     {"rng_uniform", 1, {TSR_INTS("shape", million, 2)}, {"#2"}, 0},
     {"rng_normal", 1, {TSR_INTS("shape", million, 2)}, {"#2"}, 0},
     {"dropout", 0, {{0}}, {"m n", "#2"}, 0},
@@ -116,6 +109,22 @@ static const struct op_form *form_of(const char *op) {
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
     if (!strcmp(forms[i].op, op)) return &forms[i];
   return NULL;
+}
+
+const char *op_graph_name(const char *op) {
+  const struct op_form *f = form_of(op);
+  return f && f->of ? f->of : op;
+}
+
+const ir_opdef *op_graph_row(const char *op) {
+  char name[96];
+  snprintf(name, sizeof name, "tessera.graph.%s", op_graph_name(op));
+  return ir_find_op(name);
+}
+
+graph_kind op_graph_kind(const char *op) {
+  const ir_opdef *d = op_graph_row(op);
+  return d ? ((const graph_row *)d->ext)->kind : GRAPH_POINTWISE;
 }
 
 int op_graph_operands(const char *op) {
@@ -195,7 +204,7 @@ static tsr_status build(tsr_context *ctx, const char *op, const tsr_shape s[OP_G
   tsr_status st = tsr_graph_create(ctx, "main", &g);
   for (int i = 0; i < n && !st; i++)
     st = tsr_graph_input(g, names[i], op_graph_operand_type(op, i, t), s[i], &v[i]);
-  if (!st) st = tsr_graph_op_results(g, op, v, n, attrs, n_attrs, r, n_results);
+  if (!st) st = tsr_graph_op_results(g, op_graph_name(op), v, n, attrs, n_attrs, r, n_results);
   for (int i = 0; i < n_results && !st; i++) st = tsr_graph_output(g, r[i]);
   if (st) tsr_graph_destroy(&g);
   *out = g;

@@ -13,6 +13,8 @@ int op_graph_dtype(const char *command, const char *file);
 int op_graph(const char *command, tsr_context *ctx, const char *what, const char *shape, const char *dtype,
              tsr_graph **out);
 bool op_graph_is_file(const char *what);
+/* The graph op's own short name, of a name that there is for one use of it, too ("decode_9_3"). */
+const char *op_graph_name(const char *op);
 /* The row of the graph op of a short name ("matmul"); NULL: there is none. */
 const ir_opdef *op_graph_row(const char *op);
 /* What its row says of the op: its kind, and how many operands a graph of this op alone gives it. Of a name that there

@@ -9,6 +9,11 @@ VINL float v_sum(vf v) {
   return t[0];
 }
 #endif
+#ifndef v_sum4
+VINL void v_sum4(float *to, const vf *v) {
+  for (int i = 0; i < 4; i++) to[i] = v_sum(v[i]);
+}
+#endif
 VINL double skinny_sum_f64(vd v) {
   double t[VD];
   vd_store(t, v);
@@ -20,6 +25,23 @@ VINL int32_t skinny_sum_i32(vi v) {
   uint32_t s = 0;
   for (int i = 0; i < VF; i++) s += (uint32_t)v[i];
   return (int32_t)s;
+}
+VINL void skinny_sum4_f64(double *to, const vd *v) {
+  for (int i = 0; i < 4; i++) to[i] = skinny_sum_f64(v[i]);
+}
+VINL void skinny_sum4_i32(int32_t *to, const vi *v) {
+  for (int i = 0; i < 4; i++) to[i] = skinny_sum_i32(v[i]);
+}
+
+/* Short rows are no stream that a processor would see: those so many rows after b's, a little at a time, so that
+ * fetching and arithmetic overlap. What lies behind the last row is most often the next product's, and never read. */
+enum { SKINNY_SHORT = 512, SKINNY_AHEAD = 4096, SKINNY_LINE = 64 };
+VINL void skinny_fetch(const void *b, ptrdiff_t row_bytes, size_t width_bytes, size_t least, size_t rows) {
+  if (width_bytes > SKINNY_SHORT || !width_bytes) return;
+  const size_t ahead = SKINNY_AHEAD / width_bytes > least ? SKINNY_AHEAD / width_bytes : least;
+  uintptr_t row = (uintptr_t)b + ahead * (uintptr_t)row_bytes;
+  for (size_t i = 0; i < rows; i++, row += (uintptr_t)row_bytes)
+    for (size_t at = 0; at < width_bytes; at += SKINNY_LINE) __builtin_prefetch((const void *)(row + at));
 }
 
 #define S_FN(name) skinny_f32_##name

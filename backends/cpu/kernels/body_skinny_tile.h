@@ -31,6 +31,7 @@
 #define S_BCAST(p) v_set1(*(p))
 #define S_MADD(acc, a, b) v_fma(a, b, acc)
 #define S_SUM(v) v_sum(v)
+#define S_SUM4(to, v) v_sum4(to, v)
 #elif defined(S_FAMILY_F64)
 #define S_A double
 #define S_AE double
@@ -46,6 +47,7 @@
 #define S_BCAST(p) vd_set1(*(p))
 #define S_MADD(acc, a, b) vd_fma(a, b, acc)
 #define S_SUM(v) skinny_sum_f64(v)
+#define S_SUM4(to, v) skinny_sum4_f64(to, v)
 #else
 #define S_A int32_t
 #define S_AE int16_t
@@ -61,24 +63,33 @@
 #define S_BCAST(p) vi_set1(*(p))
 #define S_MADD(acc, a, b) ((acc) + vi_madd16(a, b))
 #define S_SUM(v) skinny_sum_i32(v)
+#define S_SUM4(to, v) skinny_sum4_i32(to, v)
 #endif
 
 enum { S_FN(chunk) = 256, S_FN(width) = S_LANES * S_KR };
-
-/* Short rows that come next are no stream that a processor would see. */
-VINL void S_FN(fetch_rows)(const S_B *b, ptrdiff_t ld, size_t rows, size_t w) {
-  enum { SHORT = 512, LINE = 64 };
-  if (w * sizeof(S_B) > SHORT) return;
-  for (size_t i = 0; i < rows; i++)
-    for (size_t at = 0; at < w * sizeof(S_B); at += LINE)
-      __builtin_prefetch((const char *)(b + (ptrdiff_t)i * ld) + at);
-}
 
 /* r rows of C, g groups of k, w columns. */
 VINL void S_FN(rows_step)(const int r, const int g, S_C *c, ptrdiff_t ldc, const S_A *a, const S_B *b, ptrdiff_t ldb,
                           ptrdiff_t ldpair, size_t w) {
   size_t j = 0;
   (void)ldpair;
+  CPUK_NO_UNROLL
+  for (; j + 2 * S_LANES <= w; j += 2 * S_LANES) { /* two vectors share what is read of A */
+    S_VEC acc[4][2];
+    S_UNROLL
+    for (int i = 0; i < r; i++) acc[i][0] = S_LOAD(c + i * ldc + j), acc[i][1] = S_LOAD(c + i * ldc + j + S_LANES);
+    S_UNROLL
+    for (int q = 0; q < g; q++) {
+      const S_VEC b0 = S_GROUP(b + q * S_KR * ldb + j, ldpair), b1 = S_GROUP(b + q * S_KR * ldb + j + S_LANES, ldpair);
+      S_UNROLL
+      for (int i = 0; i < r; i++) {
+        const S_VEC x = S_BCAST(a + i * (S_FN(chunk) / S_KR) + q);
+        acc[i][0] = S_MADD(acc[i][0], x, b0), acc[i][1] = S_MADD(acc[i][1], x, b1);
+      }
+    }
+    S_UNROLL
+    for (int i = 0; i < r; i++) S_STORE(c + i * ldc + j, acc[i][0]), S_STORE(c + i * ldc + j + S_LANES, acc[i][1]);
+  }
   CPUK_NO_UNROLL
   for (; j + S_LANES <= w; j += S_LANES) {
     S_VEC acc[4];
@@ -143,7 +154,7 @@ static void S_FN(row_major)(const cpuk_skinny_args *p) {
         const S_B *b = (const S_B *)p->b + (ptrdiff_t)(k0 + q) * p->b_rs + (ptrdiff_t)j;
         ptrdiff_t ldpair =
             kw - q < S_KR ? 0 : p->b_rs; /* a missing second row is read as the first and meets a zero of A */
-        if (kw - q >= 16 * S_KR) S_FN(fetch_rows)(b + 8 * S_KR * p->b_rs, p->b_rs, 8 * S_KR, w);
+        skinny_fetch(b, p->b_rs * (ptrdiff_t)sizeof(S_B), w * sizeof(S_B), 8 * S_KR, step * S_KR);
         for (size_t i = 0; i < p->m; i += 4) {
           size_t r = p->m - i < 4 ? p->m - i : 4;
           (step == 8 ? S_FN(rows8) : S_FN(rows1))(r, c + (ptrdiff_t)i * p->ldc, p->ldc,
@@ -199,21 +210,59 @@ static void S_FN(dot)(size_t r, size_t cols, S_VEC *sum, const S_A *a, const S_B
   }
 }
 
-/* A's chunk is read once for a run of columns, whose partial sums wait on the stack. */
+/* Four columns of r rows, all of k being one chunk: side by side, or long ones one after the other, as a processor sees
+ * them come. */
+VINL void S_FN(four_step)(const int r, const bool apart, const cpuk_skinny_args *p, size_t row, size_t j,
+                          const S_A *a) {
+  const S_B *b = (const S_B *)p->b + (ptrdiff_t)j * p->b_cs;
+  S_C *c = (S_C *)p->c + (ptrdiff_t)row * p->ldc + (ptrdiff_t)j;
+  S_VEC sum[4 * 4];
+  S_UNROLL
+  for (int i = 0; i < r * 4; i++) sum[i] = S_ZERO;
+  if (apart)
+    for (int q = 0; q < 4; q++) S_FN(dot)((size_t)r, 1, sum + q, a, b + q * p->b_cs, p->b_cs, p->k);
+  else S_FN(dot_step)(r, 4, sum, a, b, p->b_cs, p->k);
+  S_UNROLL
+  for (int i = 0; i < r; i++) {
+    S_C s[4];
+    S_SUM4(s, sum + i * 4);
+    for (int q = 0; q < 4; q++) c[i * p->ldc + q] = p->accumulate ? (S_C)(c[i * p->ldc + q] + s[q]) : s[q];
+  }
+}
+/* Three rows at most of columns side by side: there are no registers for more. */
+static void S_FN(four)(const cpuk_skinny_args *p, size_t j, const S_A *a) {
+  const bool apart = p->k * sizeof(S_B) >= SKINNY_SHORT;
+  skinny_fetch((const S_B *)p->b + (ptrdiff_t)j * p->b_cs, p->b_cs * (ptrdiff_t)sizeof(S_B), p->k * sizeof(S_B), 4, 4);
+  for (size_t i = 0, r; i < p->m; i += r) {
+    const S_A *ai = a + i * (S_FN(chunk) / S_KR);
+    r = p->m - i <= 3 ? p->m - i : apart ? 4 : p->m - i == 4 ? 2 : 3;
+    if (apart) S_FN(four_step)((int)r, true, p, i, j, ai);
+    else if (r == 1) S_FN(four_step)(1, false, p, i, j, ai);
+    else if (r == 2) S_FN(four_step)(2, false, p, i, j, ai);
+    else S_FN(four_step)(3, false, p, i, j, ai);
+  }
+}
+
+/* A's chunk is read once if it is all of k, or once
+ * for a run, whose partial sums wait on the stack. */
 static void S_FN(transposed)(const cpuk_skinny_args *p) {
   enum { RUN = 16 };
   _Alignas(64) S_A a[CPUK_SKINNY_M * S_FN(chunk) / S_KR];
   S_VEC sum[RUN / 4][CPUK_SKINNY_M * 4];
+  const bool once = p->k <= S_FN(chunk);
+  if (once) S_FN(read_a)(a, p, 0, p->k);
   for (size_t j0 = 0; j0 < p->n; j0 += RUN) {
-    size_t run = p->n - j0 < RUN ? p->n - j0 : RUN;
+    size_t run = p->n - j0 < RUN ? p->n - j0 : RUN, at = 0;
+    if (once) {
+      for (; at + 4 <= run; at += 4) S_FN(four)(p, j0 + at, a);
+      if (at == run) continue;
+    }
     for (size_t g = 0; g < RUN / 4; g++)
       for (size_t i = 0; i < p->m * 4; i++) sum[g][i] = S_ZERO;
     for (size_t k0 = 0; k0 < p->k; k0 += S_FN(chunk)) {
       size_t kw = p->k - k0 < S_FN(chunk) ? p->k - k0 : S_FN(chunk);
-      S_FN(read_a)(a, p, k0, kw);
-      if (p->n - j0 >= 2 * RUN)
-        S_FN(fetch_rows)((const S_B *)p->b + (ptrdiff_t)(j0 + RUN) * p->b_cs + (ptrdiff_t)k0, p->b_cs, RUN, kw);
-      for (size_t j = 0; j < run;) {
+      if (!once) S_FN(read_a)(a, p, k0, kw);
+      for (size_t j = at; j < run;) {
         size_t cols = run - j >= 4 ? 4 : 1;
         const S_B *b = (const S_B *)p->b + (ptrdiff_t)(j0 + j) * p->b_cs + (ptrdiff_t)k0;
         for (size_t i = 0; i < p->m; i += 4)
@@ -223,7 +272,7 @@ static void S_FN(transposed)(const cpuk_skinny_args *p) {
       }
     }
     for (size_t i = 0; i < p->m; i++)
-      for (size_t j = 0; j < run; j++) {
+      for (size_t j = at; j < run; j++) {
         S_C *c = (S_C *)p->c + (ptrdiff_t)i * p->ldc + (ptrdiff_t)(j0 + j);
         S_C s = S_SUM(sum[j / 4][i * 4 + j % 4]);
         *c = p->accumulate ? (S_C)(*c + s) : s;
@@ -264,3 +313,4 @@ void S_EXTERN(const cpuk_skinny_args *p) {
 #undef S_BCAST
 #undef S_MADD
 #undef S_SUM
+#undef S_SUM4

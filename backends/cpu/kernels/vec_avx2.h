@@ -39,6 +39,15 @@ AVX2_INL vf v_min_raw(vf a, vf b) { return _mm256_min_ps(a, b); }
 AVX2_INL vf v_max(vf a, vf b) { return _mm256_blendv_ps(_mm256_max_ps(a, b), a, _mm256_cmp_ps(a, a, _CMP_UNORD_Q)); }
 AVX2_INL vf v_min(vf a, vf b) { return _mm256_blendv_ps(_mm256_min_ps(a, b), a, _mm256_cmp_ps(a, a, _CMP_UNORD_Q)); }
 #define v_sqrt v_sqrt
+/* Four sums at once, each by halves: elements 4 apart, then 2, then neighbours. */
+#define v_sum4 v_sum4
+AVX2_INL void v_sum4(float *to, const vf *v) {
+  const vf a = _mm256_add_ps(_mm256_permute2f128_ps(v[0], v[1], 0x20), _mm256_permute2f128_ps(v[0], v[1], 0x31)),
+           b = _mm256_add_ps(_mm256_permute2f128_ps(v[2], v[3], 0x20), _mm256_permute2f128_ps(v[2], v[3], 0x31));
+  const vf c = _mm256_add_ps(_mm256_shuffle_ps(a, b, 0x44), _mm256_shuffle_ps(a, b, 0xee)), d = _mm256_hadd_ps(c, c);
+  _mm_storeu_ps(to, _mm_unpacklo_ps(_mm256_castps256_ps128(d), _mm256_extractf128_ps(d, 1)));
+}
+
 AVX2_INL vf v_sqrt(vf a) { return _mm256_sqrt_ps(a); }
 #define v_rint v_rint
 AVX2_INL vf v_rint(vf a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }

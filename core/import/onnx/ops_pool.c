@@ -145,6 +145,16 @@ static void op_max_unpool(cv *c) {
   cv_out(c, 0, cv_pad(c, y, low, high, 0));
 }
 
+/* x^beta, x being what is no negative number if `positive`: 3/4, which networks have, by square roots, as they are an
+ * instruction and rounded once each. */
+static ir_value *lrn_power(cv *c, ir_value *x, bool positive) {
+  const double beta = cv_float(c, "beta", 0.75);
+  const tsr_dtype t = x ? x->type->dtype : TSR_DTYPE_NONE;
+  if (beta != 0.75 || !positive || (t != TSR_F32 && t != TSR_F64)) return cv_op2(c, G_POW, x, cv_like(c, x, beta));
+  ir_value *root = cv_op1(c, G_SQRT, x);
+  return cv_op2(c, G_MUL, root, cv_op1(c, G_SQRT, root));
+}
+
 /* x / (bias + alpha / size * sum of squares over neighbouring channels)^beta */
 static void op_lrn(cv *c) {
   ir_value *x = cv_need(c, 0);
@@ -158,9 +168,10 @@ static void op_lrn(cv *c) {
     ir_value *part = cv_part(c, squares, 1, i, n);
     sum = sum ? cv_op2(c, G_ADD, sum, part) : part;
   }
-  ir_value *scaled = cv_op2(c, G_MUL, sum, cv_like(c, x, cv_float(c, "alpha", 0.0001f) / (double)size));
-  ir_value *below = cv_op2(c, G_ADD, scaled, cv_like(c, x, cv_float(c, "bias", 1)));
-  cv_out(c, 0, cv_op2(c, G_DIV, x, cv_op2(c, G_POW, below, cv_like(c, x, cv_float(c, "beta", 0.75)))));
+  const double alpha = cv_float(c, "alpha", 0.0001f), bias = cv_float(c, "bias", 1);
+  ir_value *scaled = cv_op2(c, G_MUL, sum, cv_like(c, x, alpha / (double)size));
+  ir_value *below = cv_op2(c, G_ADD, scaled, cv_like(c, x, bias));
+  cv_out(c, 0, cv_op2(c, G_DIV, x, lrn_power(c, below, alpha >= 0 && bias >= 0)));
 }
 
 const cv_row onnx_rows_pool[] = {{"MaxPool", 1, op_max_pool},

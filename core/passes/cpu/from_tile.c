@@ -65,13 +65,18 @@ static bool same_dims(const ir_type *a, const ir_type *b) {
   return a->rank == b->rank && !memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)a->rank);
 }
 
-/* Is v multiplied, and nothing else done with it? */
-static bool only_multiplied(const ir_value *v) {
-  int uses = 0;
-  for (const ir_op *o = v->def->next; o; o = o->next)
-    if (o->def->code == T_GEMM) uses += (o->operands[1] == v) + (o->operands[2] == v);
-  return uses > 0 && uses == v->n_uses;
+/* Products that multiply v, from an op on. */
+static int products_of(const ir_value *v, const ir_op *from) {
+  int n = 0;
+  for (const ir_op *o = from; o; o = o->next) {
+    if (o->def->code == T_GEMM) n += (o->operands[1] == v) + (o->operands[2] == v);
+    for (int i = 0; i < o->n_regions; i++) n += products_of(v, o->regions[i]->first);
+  }
+  return n;
 }
+
+/* Is v multiplied, and nothing else done with it? */
+static bool only_multiplied(const ir_value *v) { return v->n_uses > 0 && products_of(v, v->def->next) == v->n_uses; }
 
 /* Products have kernels for 16 bits: what they alone read stays as narrow as it is. */
 static bool stays_narrow(const ir_value *v) {

@@ -9,7 +9,9 @@
 #include "core/passes/tile/attention_parts.h"
 #include "core/passes/tile/map.h"
 
-enum { FEW = 16, BLOCKS = 8, STEP = 512 }; /* queries, blocks that are wanted, keys that a part has a multiple of */
+/* Queries, blocks that are wanted (some more of the CPU, whose threads take them as they come), the least keys of a
+ * part, and what it has a multiple of. */
+enum { FEW = 16, BLOCKS = 8, CPU_BLOCKS = 12, LEAST = 512, CPU_STEP = 128 };
 
 /* ---- choice ------------------------------------------------------------------------------------------------------ */
 
@@ -17,12 +19,13 @@ static bool shares_one_query(const graph_attention *x) { return x->m == 1 && x->
 
 /* Keys of a part. */
 static int64_t part_keys(const graph_attention *x, const tile_options *o) {
-  const bool rows = shares_one_query(x);
+  const bool rows = shares_one_query(x), cpu = o->caps->dialect == DIALECT_CPU;
   const int64_t heads = rows ? x->kv_heads : x->heads, queries = rows ? x->heads / x->kv_heads : x->m,
-                wanted = strcmp(o->policy, "fast") ? BLOCKS : max64(BLOCKS, o->caps->n_cores);
+                least = cpu ? CPU_BLOCKS : BLOCKS, step = cpu ? CPU_STEP : LEAST,
+                wanted = strcmp(o->policy, "fast") ? least : max64(least, o->caps->n_cores);
   if (queries > FEW || x->batch * heads <= 0) return x->n;
-  const int64_t parts = min64(ceil_div(wanted, x->batch * heads), x->n / STEP);
-  return parts > 1 ? round_up(ceil_div(x->n, parts), STEP) : x->n;
+  const int64_t parts = min64(ceil_div(wanted, x->batch * heads), x->n / LEAST);
+  return parts > 1 ? round_up(ceil_div(x->n, parts), step) : x->n;
 }
 
 const ir_type *attend_parts_type(ir_module *m, const ir_op *kernel, const tile_options *opts) {

@@ -17,9 +17,24 @@ static int64_t elements(const kb_kernel *k) {
   return k->params.m > 0 ? k->params.m * max64(1, k->params.n) : sched_block_elements(k->opts->caps);
 }
 
+/* Small planes, of which the CPU would spend more on a block than on its copy: a tile is the same row of many. */
+static bool same_row_of_planes(const kb_kernel *k, kb_space *s) {
+  enum { SMALL = 256 }; /* elements: 14x14 places of late layers of CNNs, and less */
+  const int plane = s->rank - 3, row = s->rank - 2;
+  if (k->opts->caps->dialect != DIALECT_CPU || plane < 0 || s->dims[plane] <= s->dims[row]) return false;
+  if (s->dims[row] * s->dims[row + 1] > SMALL) return false;
+  const int64_t d = s->dims[plane];
+  const int from = s->from[plane];
+  s->dims[plane] = s->dims[row], s->from[plane] = s->from[row];
+  s->dims[row] = d, s->from[row] = from;
+  return true;
+}
+
 static void cut(kb_kernel *k, kb_space *s) {
+  enum { PLANES = 64 }; /* so that all threads get some */
+  const int64_t most = same_row_of_planes(k, s) ? PLANES : s->dims[s->rank - 2];
   s->tn = max64(1, min64(s->dims[s->rank - 1], elements(k)));
-  s->tm = max64(1, min64(s->dims[s->rank - 2], elements(k) / s->tn));
+  s->tm = max64(1, min64(min64(most, s->dims[s->rank - 2]), elements(k) / s->tn));
 }
 
 /* Corner of tile number `t` of s, n fastest. */
