@@ -67,14 +67,21 @@
 #endif
 
 enum { S_FN(chunk) = 256, S_FN(width) = S_LANES * S_KR };
+/* Kinds that attention has get code of their own for it; the others' would make the library larger for nothing. */
+#if defined(S_FAMILY_F32)
+enum { S_FN(attends) = 1 };
+#else
+enum { S_FN(attends) = 0 };
+#endif
 
 /* r rows of C, g groups of k, w columns. */
 VINL void S_FN(rows_step)(const int r, const int g, S_C *c, ptrdiff_t ldc, const S_A *a, const S_B *b, ptrdiff_t ldb,
                           ptrdiff_t ldpair, size_t w) {
   size_t j = 0;
   (void)ldpair;
+  const size_t pairs = S_FN(attends) && g > 1 ? w : 0;
   CPUK_NO_UNROLL
-  for (; j + 2 * S_LANES <= w; j += 2 * S_LANES) { /* two vectors share what is read of A */
+  for (; j + 2 * S_LANES <= pairs; j += 2 * S_LANES) { /* two vectors share what is read of A */
     S_VEC acc[4][2];
     S_UNROLL
     for (int i = 0; i < r; i++) acc[i][0] = S_LOAD(c + i * ldc + j), acc[i][1] = S_LOAD(c + i * ldc + j + S_LANES);
@@ -249,7 +256,7 @@ static void S_FN(transposed)(const cpuk_skinny_args *p) {
   enum { RUN = 16 };
   _Alignas(64) S_A a[CPUK_SKINNY_M * S_FN(chunk) / S_KR];
   S_VEC sum[RUN / 4][CPUK_SKINNY_M * 4];
-  const bool once = p->k <= S_FN(chunk);
+  const bool once = S_FN(attends) && p->k <= S_FN(chunk);
   if (once) S_FN(read_a)(a, p, 0, p->k);
   for (size_t j0 = 0; j0 < p->n; j0 += RUN) {
     size_t run = p->n - j0 < RUN ? p->n - j0 : RUN, at = 0;
@@ -257,6 +264,9 @@ static void S_FN(transposed)(const cpuk_skinny_args *p) {
       for (; at + 4 <= run; at += 4) S_FN(four)(p, j0 + at, a);
       if (at == run) continue;
     }
+    if (!once)
+      skinny_fetch((const S_B *)p->b + (ptrdiff_t)j0 * p->b_cs, p->b_cs * (ptrdiff_t)sizeof(S_B), p->k * sizeof(S_B),
+                   RUN, run);
     for (size_t g = 0; g < RUN / 4; g++)
       for (size_t i = 0; i < p->m * 4; i++) sum[g][i] = S_ZERO;
     for (size_t k0 = 0; k0 < p->k; k0 += S_FN(chunk)) {
