@@ -68,7 +68,7 @@
 
 enum { S_FN(chunk) = 256, S_FN(width) = S_LANES * S_KR };
 /* Kinds that attention has get code of their own for it; the others' would make the library larger for nothing. */
-#if defined(S_FAMILY_F32)
+#if defined(S_FAMILY_F32) && !defined(S_SMALL)
 enum { S_FN(attends) = 1 };
 #else
 enum { S_FN(attends) = 0 };

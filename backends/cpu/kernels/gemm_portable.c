@@ -10,5 +10,6 @@
 #define GEMM_F64_NV 2
 #if defined(__x86_64__) /* a machine without AVX2: size before speed */
 #define S_UNROLL CPUK_NO_UNROLL
+#define S_SMALL
 #endif
 #include "body_gemm.h"
