@@ -224,13 +224,11 @@ VINL void S_FN(four_step)(const int r, const bool apart, const cpuk_skinny_args 
   const S_B *b = (const S_B *)p->b + (ptrdiff_t)j * p->b_cs;
   S_C *c = (S_C *)p->c + (ptrdiff_t)row * p->ldc + (ptrdiff_t)j;
   S_VEC sum[4 * 4];
-  S_UNROLL
   for (int i = 0; i < r * 4; i++) sum[i] = S_ZERO;
   if (apart)
     for (int q = 0; q < 4; q++) S_FN(dot)((size_t)r, 1, sum + q, a, b + q * p->b_cs, p->b_cs, p->k);
   else S_FN(dot_step)(r, 4, sum, a, b, p->b_cs, p->k);
-  S_UNROLL
-  for (int i = 0; i < r; i++) {
+  for (int i = 0; i < r; i++) { /* r is no constant where columns are apart */
     S_C s[4];
     S_SUM4(s, sum + i * 4);
     for (int q = 0; q < 4; q++) c[i * p->ldc + q] = p->accumulate ? (S_C)(c[i * p->ldc + q] + s[q]) : s[q];
@@ -250,8 +248,7 @@ static void S_FN(four)(const cpuk_skinny_args *p, size_t j, const S_A *a) {
   }
 }
 
-/* A's chunk is read once if it is all of k, or once
- * for a run, whose partial sums wait on the stack. */
+/* A's chunk is read once if it is all of k, or once for a run, whose partial sums wait on the stack. */
 static void S_FN(transposed)(const cpuk_skinny_args *p) {
   enum { RUN = 16 };
   _Alignas(64) S_A a[CPUK_SKINNY_M * S_FN(chunk) / S_KR];
