@@ -46,7 +46,7 @@ static void failed_steps_are_listed(cli *c) {
 
 /* lavapipe has one family; with the second queue before it large copies go there, unless that is hidden. */
 static void queues_are_listed(cli *c) {
-  static const char second[] = "queue family 1: 1 queue(s) for transfer, without timestamps; ";
+  static const char second[] = "queue family 1: 1 queue(s) for transfer; ";
   char used[128];
   snprintf(used, sizeof used, "%sused for transfer\n", second);
   case_of(c, "queue:", "queue");
@@ -54,7 +54,7 @@ static void queues_are_listed(cli *c) {
   cli_check(c, strstr(c->said, "queue family 0: 1 queue(s) for graphics, compute, transfer; used for compute\n"), used);
   expect(c, "devices --json", 0,
          "{\"family\": 1, \"count\": 1, \"compute\": false, \"transfer\": true, \"graphics\": false, "
-         "\"timestamp_bits\": 0, \"used_for\": \"transfer\"}], \"demotions\": []",
+         "\"timestamp_bits\": 64, \"used_for\": \"transfer\"}], \"demotions\": []",
          NULL);
   setenv("TSR_VK_HIDE", "transfers", 1);
   snprintf(used, sizeof used, "%snot used\n", second);
