@@ -260,8 +260,7 @@ static void S_FN(transposed)(const cpuk_skinny_args *p) {
     if (once) {
       for (; at + 4 <= run; at += 4) S_FN(four)(p, j0 + at, a);
       if (at == run) continue;
-    }
-    if (!once)
+    } else
       skinny_fetch((const S_B *)p->b + (ptrdiff_t)j0 * p->b_cs, p->b_cs * (ptrdiff_t)sizeof(S_B), p->k * sizeof(S_B),
                    RUN, run);
     for (size_t g = 0; g < RUN / 4; g++)

@@ -12,9 +12,7 @@ const char *conv_winograd_refusal(const patches *p, tsr_dtype t) {
   if (p->last) return "Winograd's transforms are for channels that are axis 1";
   if (p->groups != 1) return "Winograd's transforms are for one group of channels";
   if (w->n != 2) return "Winograd's transforms are for two spatial axes";
-  for (int i = 0; i < w->n; i++)
-    if (w->a[i].kernel != 3 || w->a[i].stride != 1 || w->a[i].dilation != 1)
-      return "Winograd's transforms are for windows of 3x3 neighbours at all places";
+  if (!patches_are_3x3(w)) return "Winograd's transforms are for windows of 3x3 neighbours at all places";
   if (p->channels > 1 << 20 || w->a[1].out > 1 << 20 ||
       (p->channels > 0 && w->a[1].out > 0 && PATCHES_WINOGRAD_PLACES(p->channels, w->a[1].out) < MOST_TILE))
     return "Winograd's transforms are for images whose lines of windows have less than 2^20 elements";

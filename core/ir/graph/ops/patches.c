@@ -13,11 +13,15 @@ int64_t patches_places(const image_window *w) {
   return n;
 }
 
+bool patches_are_3x3(const image_window *w) {
+  for (int i = 0; i < w->n; i++)
+    if (w->a[i].kernel != 3 || w->a[i].stride != 1 || w->a[i].dilation != 1) return false;
+  return w->n == 2;
+}
+
 static bool takes_winograd(const patches *p) {
-  bool is = (p->winograd == 2 || p->winograd == 4) && p->w.n == 2 && !p->last && !p->flat && !p->reversed;
-  for (int i = 0; i < p->w.n; i++)
-    is &= p->w.a[i].kernel == 3 && p->w.a[i].stride == 1 && p->w.a[i].dilation == 1;
-  return is && p->groups == 1;
+  return (p->winograd == 2 || p->winograd == 4) && patches_are_3x3(&p->w) && !p->last && !p->flat && !p->reversed &&
+         p->groups == 1;
 }
 
 tsr_status patches_read(const ir_op *op, patches *p) {

@@ -25,4 +25,6 @@ tsr_status patches_read(const ir_op *op, patches *out);
 ir_value *patches_build(ir_builder *b, ir_value *x, const patches *p);
 /* Windows of an image, or elements of a window. */
 int64_t patches_places(const image_window *w);
+/* Windows of 3x3 neighbours at all places of two axes. */
+bool patches_are_3x3(const image_window *w);
 #endif
