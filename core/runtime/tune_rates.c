@@ -129,15 +129,21 @@ static double near_gbps(const meter *m, const tune_device *d, double launch, cha
   return memory && rate > memory->gbps ? rate : 0;
 }
 
-static void reached(double flops, double ns, double launch, double *gflops, tune_origin *from) {
-  static const double margin = 1.1;
-  if (*gflops > 0 || !(ns > launch)) return;
-  *gflops = margin * flops / (ns - launch);
+/* By square products that grow until one takes long enough to tell: a slow device (or a build that checks each access)
+ * would spend its time on the largest. */
+static void reached(const meter *m, const char *t, char *text, size_t cap, double launch, double *gflops,
+                    tune_origin *from) {
+  enum { LEAST_SIDE = 192, MOST_SIDE = 768 };
+  static const double margin = 1.1, long_enough = 20e6; /* ns */
+  double ns = 0;
+  int side = LEAST_SIDE;
+  if (*gflops > 0) return;
+  while ((ns = time_text(m, matmul_text(text, cap, side, side, side, t))) < long_enough && side < MOST_SIDE) side *= 2;
+  if (!(ns > launch)) return;
+  *gflops = margin * 2 * side * side * (double)side / (ns - launch);
   *from = TUNE_REACHED;
 }
 
-/* What the device reaches with our own kernels: copies, an untuned matmul, a kernel of one block, a loop of barriers.
- * Those of shared memory and the latencies stay listed or assumed. */
 /* Peaks where loops of their own told them (peaks.h): they are the device's, whatever our kernels reach. */
 static void take_peaks(const meter *m, tune_cache *cache, tune_device *d) {
   tsr_peaks f32, narrow;
@@ -153,10 +159,11 @@ static void take_peaks(const meter *m, tune_cache *cache, tune_device *d) {
   tsr_status_free(st);
 }
 
+/* What the device reaches with our own kernels: copies, an untuned matmul, a kernel of one block, a loop of barriers.
+ * Those of shared memory and the latencies stay listed or assumed. */
 static void measure_rates(const meter *m, tune_cache *cache, tune_device *d) {
-  enum { COPY = 1 << 24, SIDE = 768 };
+  enum { COPY = 1 << 24 };
   char text[1600];
-  const double flops = 2.0 * SIDE * SIDE * SIDE;
   double launch = time_text(m, unary_text(text, sizeof text, "neg", 16)),
          copy = time_text(m, unary_text(text, sizeof text, "neg", COPY));
   if (launch > 0) d->launch_ns = launch, d->launch_from = TUNE_MEASURED;
@@ -167,11 +174,8 @@ static void measure_rates(const meter *m, tune_cache *cache, tune_device *d) {
   double near = launch > 0 ? near_gbps(m, d, launch, text, sizeof text) : 0, step = step_ns(m, text, sizeof text);
   if (near > 0) tune_device_measured(d, "l2", near);
   if (step > 0) d->barrier_ns = step, d->barrier_from = TUNE_MEASURED;
-  reached(flops, time_text(m, matmul_text(text, sizeof text, SIDE, SIDE, SIDE, "f32")), launch, &d->fma_gflops,
-          &d->fma_from);
-  if (d->n_matrix)
-    reached(flops, time_text(m, matmul_text(text, sizeof text, SIDE, SIDE, SIDE, "bf16")), launch, &d->matrix_gflops,
-            &d->matrix_from);
+  reached(m, "f32", text, sizeof text, launch, &d->fma_gflops, &d->fma_from);
+  if (d->n_matrix) reached(m, "bf16", text, sizeof text, launch, &d->matrix_gflops, &d->matrix_from);
   d->measured_on = (double)time(NULL);
 }
 
