@@ -12,159 +12,37 @@
 
 #include <math.h>
 
-#include "tests/support/api_check.h"
+#include "tests/support/attention_case.h"
 
-/* ---- a loss and its gradients ------------------------------------------------------------------------------------ */
-
-enum { MOST_INPUTS = 6, KERNEL = 0, OTHER_OPS = 1 };
-
-typedef struct attention_case {
-  tsr_dtype t;
-  int64_t batch, heads, kv_heads, m, n, k, v;
-  bool causal, lengths, mask, bias; /* bias: added, with a gradient of its own */
-  int64_t window;
-  double softcap, scale;
-} attention_case;
-
-typedef struct gradient {
-  tsr_program *p;
-  int n_in, n_out;
-  tsr_shape in[MOST_INPUTS];
-  tsr_dtype types[MOST_INPUTS];
-} gradient;
-
-static tsr_value add_input(tsr_graph *g, gradient *out, tsr_dtype t, tsr_shape s) {
-  tsr_value v;
-  OK(tsr_graph_input(g, NULL, t, s, &v));
-  out->in[out->n_in] = s;
-  out->types[out->n_in++] = t;
-  return v;
-}
-
-/* Of sum(w y), or with the log-sum-exp of f64 and f32 sum(w y) + sum(lse), with respect to q, k, v and a bias. */
-static tsr_graph *loss_gradient(tsr_context *ctx, const attention_case *c, gradient *out) {
-  const tsr_attr a[4] = {TSR_BOOLEAN("causal", c->causal), TSR_INT("window", c->window),
-                         TSR_FLOAT("softcap", c->softcap), TSR_FLOAT("scale", c->scale)};
-  tsr_graph *g, *grad;
-  tsr_value x[5], y[2], w, wrt[4], s;
-  int n = 3, n_wrt = 3;
-  OK(tsr_graph_create(ctx, "main", &g));
-  *out = (gradient){0};
-  x[0] = add_input(g, out, c->t, (tsr_shape){4, {c->batch, c->heads, c->m, c->k}});
-  x[1] = add_input(g, out, c->t, (tsr_shape){4, {c->batch, c->kv_heads, c->n, c->k}});
-  x[2] = add_input(g, out, c->t, (tsr_shape){4, {c->batch, c->kv_heads, c->n, c->v}});
-  w = add_input(g, out, c->t, (tsr_shape){4, {c->batch, c->heads, c->m, c->v}});
-  if (c->mask || c->bias) x[n++] = add_input(g, out, c->mask ? TSR_BOOL : c->t, (tsr_shape){3, {c->heads, c->m, c->n}});
-  if (c->bias) wrt[n_wrt++] = x[3];
-  if (c->lengths) x[n++] = add_input(g, out, TSR_I32, (tsr_shape){1, {c->batch}});
-  OK(tsr_graph_op_results(g, "flash_attention", x, n, a, c->scale ? 4 : 3, y, 2));
-  OK(tsr_graph_op(g, "mul", (tsr_value[]){y[0], w}, 2, NULL, 0, &s));
-  OK(tsr_graph_op(g, "reduce_sum", &s, 1, NULL, 0, &s));
-  if (c->t != TSR_BF16 && !c->lengths && !c->mask && !c->causal && !c->window) {
-    OK(tsr_graph_op(g, "reduce_sum", &y[1], 1, NULL, 0, &y[1]));
-    OK(tsr_graph_op(g, "add", (tsr_value[]){s, y[1]}, 2, NULL, 0, &s));
-  }
-  OK(tsr_graph_output(g, s));
-  memcpy(wrt, x, sizeof *x * 3);
-  OK(tsr_graph_grad(g, wrt, n_wrt, &grad));
-  out->n_out = 1 + n_wrt;
-  tsr_graph_destroy(&g);
-  return grad;
-}
-
-static void compile(tsr_context *ctx, tsr_device *dev, const attention_case *c, int how, gradient *out) {
-  tsr_graph *g = loss_gradient(ctx, c, out);
-  const tsr_compile_options o = {.disable = how == KERNEL ? NULL : "flash_attention_backward", .tune = TSR_TUNE_OFF};
-  OK(tsr_program_compile(dev, g, &o, &out->p));
-  tsr_graph_destroy(&g);
-}
-
-static int64_t count(tsr_shape s) {
-  int64_t n = 1;
-  for (int i = 0; i < s.rank; i++) n *= s.dims[i];
-  return n;
-}
-
-static unsigned next(unsigned *seed) { return (*seed = *seed * 1664525u + 1013904223u) >> 8; }
-
-/* Numbers from -1 to 1; lengths -1 to 40; a mask of three in four. */
-static void fill(void *to, tsr_dtype t, int64_t n, unsigned seed) {
-  for (int64_t i = 0; i < n; i++) {
-    const unsigned r = next(&seed);
-    const float f = (float)r / 8388608.0f - 1;
-    if (t == TSR_F64) ((double *)to)[i] = (double)f;
-    else if (t == TSR_F32) ((float *)to)[i] = f;
-    else if (t == TSR_I32) ((int32_t *)to)[i] = (int32_t)(r % 42) - 1;
-    else if (t == TSR_BOOL) ((unsigned char *)to)[i] = r % 4 != 0;
-    else {
-      uint32_t bits;
-      memcpy(&bits, &f, sizeof bits);
-      ((uint16_t *)to)[i] = (uint16_t)(bits >> 16);
-    }
-  }
-}
-
-/* Runs it on numbers that follow from the shapes; out[i]: bytes of result i, to be freed. */
-static void run(tsr_device *dev, const gradient *g, void **out, size_t *bytes) {
-  tsr_binding in[MOST_INPUTS] = {{0}}, results[MOST_INPUTS] = {{0}};
-  for (int i = 0; i < g->n_in; i++) {
-    const size_t size = (size_t)count(g->in[i]) * tsr_dtype_size(g->types[i]);
-    void *data = malloc(size);
-    fill(data, g->types[i], count(g->in[i]), (unsigned)i + 3);
-    OK(tsr_buffer_create(dev, size, TSR_MEMORY_DEVICE, &in[i].buffer));
-    OK(tsr_buffer_write(in[i].buffer, 0, data, size));
-    free(data);
-  }
-  for (int i = 0; i < g->n_out; i++)
-    OK(tsr_buffer_create(dev, tsr_program_output(g->p, i).bytes, TSR_MEMORY_DEVICE, &results[i].buffer));
-  OK(tsr_program_run(g->p, NULL, in, results));
-  for (int i = 0; i < g->n_out; i++) {
-    bytes[i] = tsr_program_output(g->p, i).bytes;
-    out[i] = malloc(bytes[i]);
-    OK(tsr_buffer_read(results[i].buffer, 0, out[i], bytes[i]));
-  }
-  for (int i = 0; i < MOST_INPUTS; i++) tsr_buffer_destroy(&in[i].buffer), tsr_buffer_destroy(&results[i].buffer);
-}
-
-static double number(const void *x, tsr_dtype t, size_t i) {
-  if (t == TSR_F64) return ((const double *)x)[i];
-  if (t == TSR_F32) return (double)((const float *)x)[i];
-  const uint32_t bits = (uint32_t)((const uint16_t *)x)[i] << 16;
-  float f;
-  memcpy(&f, &bits, sizeof f);
-  return (double)f;
-}
-
-static bool says(tsr_context *ctx, tsr_program *p, const char *text) {
-  char *told;
-  OK(tsr_program_explain(p, &told));
-  const bool found = strstr(told, text) != NULL;
-  tsr_text_free(ctx, &told);
-  return found;
+static void run(tsr_device *dev, const attention_case *c, const attention_gradient *g, void **out, size_t *bytes) {
+  void *in[ATTENTION_INPUTS];
+  attention_fill(c, g, in);
+  attention_run(dev, g, in, out, bytes);
+  for (int i = 0; i < g->n_in; i++) free(in[i]);
 }
 
 /* ---- the same numbers as other ops give -------------------------------------------------------------------------- */
 
 /* Sums of up to some thousand products of numbers below 1, in two orders: 64 roundings of the largest gradient. */
 static void compare(tsr_context *ctx, tsr_device *dev, const attention_case *c, const char *name) {
-  const double eps = c->t == TSR_F64 ? 0x1p-53 : c->t == TSR_F32 ? 0x1p-24 : 0x1p-9;
-  void *out[2][MOST_INPUTS];
-  size_t bytes[MOST_INPUTS];
+  const double eps = attention_rounding(c->t);
+  void *out[2][ATTENTION_INPUTS];
+  size_t bytes[ATTENTION_INPUTS];
   int n_out = 0;
-  for (int how = KERNEL; how <= OTHER_OPS; how++) {
-    gradient g;
-    compile(ctx, dev, c, how, &g);
-    assert_true(says(ctx, g.p, "kernel flash_attention_backward") == (how == KERNEL));
-    run(dev, &g, out[how], bytes);
+  for (int how = ATTENTION_KERNEL; how <= ATTENTION_OTHER_OPS; how++) {
+    attention_gradient g;
+    attention_compile(ctx, dev, c, how, &g);
+    assert_true(attention_says(ctx, g.p, "kernel flash_attention_backward") == (how == ATTENTION_KERNEL));
+    run(dev, c, &g, out[how], bytes);
     n_out = g.n_out;
     tsr_program_destroy(&g.p);
   }
   for (int i = 1; i < n_out; i++) {
     const size_t n = bytes[i] / tsr_dtype_size(c->t);
     double largest = 0;
-    for (size_t k = 0; k < n; k++) largest = fmax(largest, fabs(number(out[1][i], c->t, k)));
+    for (size_t k = 0; k < n; k++) largest = fmax(largest, fabs(dtype_load(c->t, out[1][i], k)));
     for (size_t k = 0; k < n; k++) {
-      const double x = number(out[0][i], c->t, k), y = number(out[1][i], c->t, k);
+      const double x = dtype_load(c->t, out[0][i], k), y = dtype_load(c->t, out[1][i], k);
       if (!(fabs(x - y) <= 64 * eps * largest))
         fail_msg("%s: gradient %d, number %zu of %zu: %.9g, by other ops %.9g", name, i, k, n, x, y);
     }
@@ -220,13 +98,13 @@ static void gradients_of_random_shapes_are_those_of_other_ops(void **state) {
   OK(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
   OK(tsr_device_open(ctx, "cpu:0", &dev));
   for (int i = 0; i < 40; i++) {
-    attention_case c = {.t = next(&seed) % 3 ? TSR_F64 : TSR_F32, .batch = 1 + next(&seed) % 3};
+    attention_case c = {.t = attention_next(&seed) % 3 ? TSR_F64 : TSR_F32, .batch = 1 + attention_next(&seed) % 3};
     char name[160];
-    c.kv_heads = 1 + next(&seed) % 2, c.heads = c.kv_heads * (1 + next(&seed) % 3);
-    c.m = 1 + next(&seed) % 300, c.n = 1 + next(&seed) % 300, c.k = 1 + next(&seed) % 20, c.v = 2 + next(&seed) % 20;
-    c.causal = next(&seed) % 2, c.window = next(&seed) % 3 ? 0 : 1 + next(&seed) % 100;
-    c.mask = next(&seed) % 3 == 0, c.bias = !c.mask && next(&seed) % 2;
-    c.softcap = next(&seed) % 3 ? 0 : 1.5, c.scale = next(&seed) % 2 ? 0 : 0.3;
+    c.kv_heads = 1 + attention_next(&seed) % 2, c.heads = c.kv_heads * (1 + attention_next(&seed) % 3);
+    c.m = 1 + attention_next(&seed) % 300, c.n = 1 + attention_next(&seed) % 300, c.k = 1 + attention_next(&seed) % 20, c.v = 2 + attention_next(&seed) % 20;
+    c.causal = attention_next(&seed) % 2, c.window = attention_next(&seed) % 3 ? 0 : 1 + attention_next(&seed) % 100;
+    c.mask = attention_next(&seed) % 3 == 0, c.bias = !c.mask && attention_next(&seed) % 2;
+    c.softcap = attention_next(&seed) % 3 ? 0 : 1.5, c.scale = attention_next(&seed) % 2 ? 0 : 0.3;
     if (c.n < 3) c.n = 3; /* of less there may be nothing but zeros */
     snprintf(name, sizeof name, "case %d: %lldx%lldx%lldx%lldx%lld of %lld heads of keys, width %lld%s", i,
              (long long)c.batch, (long long)c.heads, (long long)c.m, (long long)c.n, (long long)c.k,
@@ -259,9 +137,9 @@ static void temporaries_grow_as_the_length_and_launches_stay(void **state) {
   OK(tsr_device_open(ctx, "cpu:0", &dev));
   for (int64_t n = 512; n <= 8192; n *= 2) {
     const attention_case c = {TSR_F32, 2, 8, 8, n, n, 64, 64, .causal = true};
-    gradient g, by_parts;
-    compile(ctx, dev, &c, KERNEL, &g);
-    compile(ctx, dev, &c, OTHER_OPS, &by_parts);
+    attention_gradient g, by_parts;
+    attention_compile(ctx, dev, &c, ATTENTION_KERNEL, &g);
+    attention_compile(ctx, dev, &c, ATTENTION_OTHER_OPS, &by_parts);
     const long bytes = workspace(ctx, g.p), scores = c.batch * c.heads * n * n * 4;
     if (before) assert_true(bytes <= 2 * before + 4096);
     assert_true(workspace(ctx, by_parts.p) > 2 * bytes);
@@ -283,18 +161,18 @@ static void bits_do_not_depend_on_threads(void **state) {
                                          {TSR_F32, 2, 4, 2, 300, 900, 16, 8}};
   static const char *const threads[] = {"1", "2", "5"};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    void *out[3][MOST_INPUTS];
-    size_t bytes[MOST_INPUTS];
-    gradient g;
+    void *out[3][ATTENTION_INPUTS];
+    size_t bytes[ATTENTION_INPUTS];
+    attention_gradient g;
     for (int t = 0; t < 3; t++) {
       tsr_context *ctx;
       tsr_device *dev;
       setenv("TSR_THREADS", threads[t], 1);
       OK(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
       OK(tsr_device_open(ctx, "cpu:0", &dev));
-      compile(ctx, dev, &cases[i], KERNEL, &g);
-      assert_true(says(ctx, g.p, "kernel flash_attention_backward"));
-      run(dev, &g, out[t], bytes);
+      attention_compile(ctx, dev, &cases[i], ATTENTION_KERNEL, &g);
+      assert_true(attention_says(ctx, g.p, "kernel flash_attention_backward"));
+      run(dev, &cases[i], &g, out[t], bytes);
       tsr_program_destroy(&g.p);
       tsr_device_close(&dev);
       tsr_context_destroy(&ctx);
@@ -321,15 +199,15 @@ static void other_devices_and_modes_take_other_ops_and_say_so(void **state) {
   OK(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     tsr_device *dev;
-    gradient g;
+    attention_gradient g;
     OK(tsr_device_open(ctx, cases[i].device, &dev));
-    tsr_graph *graph = loss_gradient(ctx, &c, &g);
+    tsr_graph *graph = attention_loss(ctx, &c, &g);
     OK(tsr_program_compile(dev, graph, &(tsr_compile_options){.precision = cases[i].mode, .tune = TSR_TUNE_OFF}, &g.p));
     const bool whole = cases[i].mode == TSR_PRECISION_DETERMINISTIC;
-    assert_true(says(ctx, g.p,
+    assert_true(attention_says(ctx, g.p,
                      "flash_attention_backward refused at tessera.graph.flash_attention_backward: other ops "
                      "here, for keys block by block") == !whole);
-    assert_true(says(ctx, g.p, "kernel flash_attention_backward") == whole);
+    assert_true(attention_says(ctx, g.p, "kernel flash_attention_backward") == whole);
     tsr_program_destroy(&g.p);
     tsr_graph_destroy(&graph);
     tsr_device_close(&dev);

@@ -39,8 +39,8 @@ const char *graph_attention_refusal(const ir_op *op) {
   for (int i = 0; i < op->n_operands; i++)
     if (ir_type_count(type_of(op, i)) == IR_DYNAMIC) return "a dimension is unknown";
   if (x.k > WIDEST || x.v > WIDEST) return "heads are wider than 256";
-  if (!x.k || !x.n) return "nothing is multiplied";
-  if (graph_is_kind(op, GRAPH_ATTENTION_BACKWARD) && !(x.batch && x.heads && x.m && x.v)) return "nothing is summed";
+  if (!x.k || !x.n || !x.v) return "nothing is multiplied";
+  if (graph_is_kind(op, GRAPH_ATTENTION_BACKWARD) && !(x.batch && x.heads && x.m)) return "nothing is summed";
   if (x.m > INT32_MAX / 2 || x.n > INT32_MAX / 2) return "places are numbered by 32 bits";
   return NULL;
 }

@@ -209,7 +209,10 @@ static tsr_status transpose_adjoint(ir_builder *b, ir_op *op, const grad_request
   for (int i = 0; i < op->n_operands; i++)
     if (grads[i] && grads[i]->scratch && op->operands[i]->data && !collect(b, grads[i], op->operands[i]->data))
       return st_oom();
-  for (ir_op *o = last; o != before; o = o->prev) TSR_TRY(step_back(b, o, q));
+  for (ir_op *o = last, *prev; o != before; o = prev) {
+    prev = o->prev; /* what a composite op stands for comes between them, and has been gone over with it */
+    TSR_TRY(step_back(b, o, q));
+  }
   for (int i = 0; i < op->n_results; i++) op->results[i]->data = u[i] ? u[i]->data : NULL;
   for (ir_op *o = before->next; o != last->next; o = o->next)
     for (int k = 0; k < o->n_results; k++) o->results[k]->data = NULL, o->results[k]->scratch = 0;

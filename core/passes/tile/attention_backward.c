@@ -153,7 +153,7 @@ static tsr_status add_to_dq(back *x, const attend_side *ds) {
   ir_value *w, *old;
   if (!x->dq.arg) return NULL;
   TSR_TRY(dq_window(x, a->part, &w));
-  if (!(old = load(a, w))) return st_oom();
+  if (!(old = load(a, w)) || !ir_set_attr(old->def, "owned", ir_attr_bool(a->k->m, true))) return st_oom();
   return store(a, attend_gemm(a, old, ds, &x->keys, false), w) ? NULL : st_oom();
 }
 

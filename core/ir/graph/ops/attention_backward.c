@@ -126,7 +126,8 @@ static void add_all(attention_back *a) {
     add_keys(a, (key_block){at, a->x.n - at < size ? a->x.n - at : size});
 }
 
-static bool is_empty(const graph_attention *x) { return !x->batch || !x->heads || !x->m || !x->n || !x->k || !x->v; }
+/* Without scores. Heads without width have some: of them, the bias and the log-sum-exp there are gradients. */
+static bool is_empty(const graph_attention *x) { return !x->batch || !x->heads || !x->m || !x->n; }
 
 EXPAND(expand_backward) {
   attention_back a = {.b = b, .op = op, .x = graph_attention_get(op)};
