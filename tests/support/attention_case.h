@@ -1,5 +1,5 @@
-/* tests/support/attention_case.h - an attention, the program of its loss and gradients, and numbers to run it on. Include
- * after cmocka.h. */
+/* tests/support/attention_case.h - an attention, the program of its loss and gradients, and numbers to run it on.
+ * Include after cmocka.h. */
 #ifndef TESTS_SUPPORT_ATTENTION_CASE_H
 #define TESTS_SUPPORT_ATTENTION_CASE_H
 #include <stdio.h>
@@ -46,7 +46,8 @@ static inline tsr_graph *attention_loss(tsr_context *ctx, const attention_case *
   x[1] = attention_input(g, out, c->t, (tsr_shape){4, {c->batch, c->kv_heads, c->n, c->k}});
   x[2] = attention_input(g, out, c->t, (tsr_shape){4, {c->batch, c->kv_heads, c->n, c->v}});
   w = attention_input(g, out, c->t, (tsr_shape){4, {c->batch, c->heads, c->m, c->v}});
-  if (c->mask || c->bias) x[n++] = attention_input(g, out, c->mask ? TSR_BOOL : c->t, (tsr_shape){3, {c->heads, c->m, c->n}});
+  if (c->mask || c->bias)
+    x[n++] = attention_input(g, out, c->mask ? TSR_BOOL : c->t, (tsr_shape){3, {c->heads, c->m, c->n}});
   if (c->bias) wrt[n_wrt++] = x[3];
   if (c->lengths) x[n++] = attention_input(g, out, TSR_I32, (tsr_shape){1, {c->batch}});
   OK(tsr_graph_op_results(g, "flash_attention", x, n, a, c->scale ? 4 : 3, y, 2));
@@ -65,9 +66,11 @@ static inline tsr_graph *attention_loss(tsr_context *ctx, const attention_case *
   return grad;
 }
 
-static inline void attention_compile(tsr_context *ctx, tsr_device *dev, const attention_case *c, int how, attention_gradient *out) {
+static inline void attention_compile(tsr_context *ctx, tsr_device *dev, const attention_case *c, int how,
+                                     attention_gradient *out) {
   tsr_graph *g = attention_loss(ctx, c, out);
-  const tsr_compile_options o = {.disable = how == ATTENTION_KERNEL ? NULL : "flash_attention_backward", .tune = TSR_TUNE_OFF};
+  const tsr_compile_options o = {.disable = how == ATTENTION_KERNEL ? NULL : "flash_attention_backward",
+                                 .tune = TSR_TUNE_OFF};
   OK(tsr_program_compile(dev, g, &o, &out->p));
   tsr_graph_destroy(&g);
 }

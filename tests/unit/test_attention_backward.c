@@ -101,7 +101,8 @@ static void gradients_of_random_shapes_are_those_of_other_ops(void **state) {
     attention_case c = {.t = attention_next(&seed) % 3 ? TSR_F64 : TSR_F32, .batch = 1 + attention_next(&seed) % 3};
     char name[160];
     c.kv_heads = 1 + attention_next(&seed) % 2, c.heads = c.kv_heads * (1 + attention_next(&seed) % 3);
-    c.m = 1 + attention_next(&seed) % 300, c.n = 1 + attention_next(&seed) % 300, c.k = 1 + attention_next(&seed) % 20, c.v = 2 + attention_next(&seed) % 20;
+    c.m = 1 + attention_next(&seed) % 300, c.n = 1 + attention_next(&seed) % 300, c.k = 1 + attention_next(&seed) % 20;
+    c.v = 2 + attention_next(&seed) % 20;
     c.causal = attention_next(&seed) % 2, c.window = attention_next(&seed) % 3 ? 0 : 1 + attention_next(&seed) % 100;
     c.mask = attention_next(&seed) % 3 == 0, c.bias = !c.mask && attention_next(&seed) % 2;
     c.softcap = attention_next(&seed) % 3 ? 0 : 1.5, c.scale = attention_next(&seed) % 2 ? 0 : 0.3;

@@ -1,6 +1,6 @@
-/* The gradients of flash_attention, by the kernel of the CPU, against central differences of its loss in f64: each element
- * of small shapes over all options, lengths of 0 and 1 and extents of 1 among them, and of larger ones, which take several
- * tiles and parts, along random directions. Narrower types against f64 on the same numbers. */
+/* The gradients of flash_attention, by the kernel of the CPU, against central differences of its loss in f64: each
+ * element of small shapes over all options, lengths of 0 and 1 and extents of 1 among them, and of larger ones, which
+ * take several tiles and parts, along random directions. Narrower types against f64 on the same numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +51,7 @@ static double loss(const rig *r, const attention_gradient *g, void *const *in) {
   return v;
 }
 
-/* The slope of the loss along a direction: an error of some h^2 from the third derivative, and of 2^-52 / h of the loss. */
+/* The slope of the loss along a direction: an error of some h^2 from the third derivative, 2^-52 / h of the loss. */
 static double slope(const rig *r, const attention_gradient *g, void *const *in, int operand, const double *along,
                     size_t n) {
   const double h = 1e-5;
@@ -158,8 +158,8 @@ static void gradients_of_several_tiles_are_slopes_of_the_loss(void **state) {
 
 /* ---- narrower types ---------------------------------------------------------------------------------------------- */
 
-/* Of weights, of the gradients of scores and of the result, which the shift is made of, each has one rounding; sums over
- * keys or queries make these no larger against the largest gradient than 16 of them. */
+/* Weights, the gradients of scores, and the result that the shift is made of have one rounding each; sums over keys or
+ * queries make these no larger against the largest gradient than 16 of them. */
 static void check_narrow(const rig *r, attention_case c, const char *name) {
   attention_gradient g, exact;
   results have, want;
@@ -182,8 +182,8 @@ static void check_narrow(const rig *r, attention_case c, const char *name) {
     for (size_t e = 0; e < n; e++) largest = fmax(largest, fabs(w[e]));
     for (size_t e = 0; e < n; e++)
       if (!(fabs(dtype_load(t, have.out[i], e) - w[e]) <= 16 * attention_rounding(t) * largest))
-        fail_msg("%s of %s: gradient %d, number %zu: %.9g, in f64 %.9g, the largest %.9g", name, tsr_dtype_name(t), i, e,
-                 dtype_load(t, have.out[i], e), w[e], largest);
+        fail_msg("%s of %s: gradient %d, number %zu: %.9g, in f64 %.9g, the largest %.9g", name, tsr_dtype_name(t), i,
+                 e, dtype_load(t, have.out[i], e), w[e], largest);
     assert_true(largest > 0);
   }
   free_all(have.out, g.n_out);

@@ -209,8 +209,9 @@ static tsr_status begin(kb_kernel *k, attend *a) {
   TSR_TRY(attend_find_memory(a, op));
   if (k->workspace) attend_choose_parts(a);
   else a->parts = 1;
-  a->hides_rows = graph_attention_may_hide_rows(&a->x) || a->parts > 1;
-  a->may_miss = a->hides_rows || a->x.window;
+  const bool hides = graph_attention_may_hide_rows(&a->x);
+  a->hides_rows = hides || k->split == SPLIT_PARTS; /* a part may show nothing; their sum is as a kernel without */
+  a->may_miss = hides || a->parts > 1 || a->x.window;
   if (a->x.m == 1) a->x.causal = false; /* it stands at the last key */
   a->places = a->x.m;
   attend_group_heads(a);

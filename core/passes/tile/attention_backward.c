@@ -52,6 +52,7 @@ typedef struct back {
   ir_value *place;             /* of the block's query 0 among the keys; a.first is that of the tile's first query */
   ir_value *first_key, *group; /* of the tile; head of queries among those that share keys */
   attend_side keys, values;
+  bool widens; /* products read what is narrower than sums in their type: converted once a tile, not once a product */
   kb_mem dq; /* in parts where there are several */
 } back;
 
@@ -76,6 +77,15 @@ static tsr_status window(attend *a, const kb_mem *m, kb_space s, kb_form form, i
 static ir_value *load(attend *a, ir_value *w) {
   return ir_build1(&a->k->b, "tessera.tile.load", kb_frag(a->k, a->x.accum, w->type->dims[0], w->type->dims[1]), 1, &w);
 }
+
+/* The tile of an operand, as products read it. */
+static tsr_status tile(back *x, int memory, const kb_space *s, attend_side *out) {
+  TSR_TRY(attend_window(&x->a, memory, s, out));
+  if (x->widens && !(out->v = load(&x->a, out->v))) return st_oom();
+  return NULL;
+}
+
+static ir_value *narrowed(back *x, ir_value *v) { return x->widens ? v : attend_narrowed(&x->a, v); }
 
 static bool store(attend *a, ir_value *v, ir_value *w) {
   return v && ir_build0(&a->k->b, "tessera.tile.store", 2, (ir_value *[]){v, w});
@@ -173,18 +183,18 @@ static tsr_status queries(attend *a, ir_value *at, const void *user, ir_value *c
   ir_value *lse, *shift;
   TSR_TRY(stand_at(x, at));
   const kb_space sq = query_space(x, a->x.k), sy = query_space(x, a->x.v);
-  TSR_TRY(attend_window(a, ATTEND_Q, &sq, &q));
-  TSR_TRY(attend_window(a, ATTEND_DY, &sy, &dy));
+  TSR_TRY(tile(x, ATTEND_Q, &sq, &q));
+  TSR_TRY(tile(x, ATTEND_DY, &sy, &dy));
   TSR_TRY(column(x, ATTEND_LSE, &lse));
   TSR_TRY(column(x, ATTEND_SHIFT, &shift));
   ir_value *products = attend_gemm(a, zeros(a, a->bm, a->bn), &q, &x->keys, true), *s = products;
   if (!s) return st_oom();
   TSR_TRY(attend_adjust(a, x->first_key, *(const bool *)user, &s));
   ir_value *p = attend_exp_below(a->k, s, attend_base(a, lse));
-  const attend_side weights = {attend_narrowed(a, p), true};
+  const attend_side weights = {narrowed(x, p), true};
   to[DV] = attend_gemm(a, from[DV], &weights, &dy, false);
   ir_value *dp = attend_gemm(a, zeros(a, a->bm, a->bn), &dy, &x->values, true);
-  const attend_side ds = {attend_narrowed(a, score_gradients(a, p, dp, shift, products)), false}, turned = {ds.v, true};
+  const attend_side ds = {narrowed(x, score_gradients(a, p, dp, shift, products)), false}, turned = {ds.v, true};
   if (!to[DV] || !ds.v || !(to[DK] = attend_gemm(a, from[DK], &turned, &q, false))) return st_oom();
   return add_to_dq(x, &ds);
 }
@@ -262,7 +272,7 @@ static tsr_status keys(attend *a, ir_value *at, const void *user, ir_value *cons
   x->first_key = at;
   for (int i = 0; i < N_SUMS; i++) {
     const kb_space s = key_space(x, widths[i]);
-    TSR_TRY(attend_window(a, ATTEND_K + i, &s, sides[i]));
+    TSR_TRY(tile(x, ATTEND_K + i, &s, sides[i]));
     if (!(sums[i] = zeros(a, a->bn, widths[i]))) return st_oom();
   }
   const attend_loop heads = {k->zero, kb_index(k, group), 1, .n_carried = N_SUMS, .body = of_head};
@@ -294,6 +304,12 @@ static tsr_status clear_head(attend *a, ir_value *group, const void *user, ir_va
 
 /* ---- the kernels ------------------------------------------------------------------------------------------------- */
 
+/* Has the CPU no products of t, whose steps take several elements along k, but converts what it packs? */
+static bool widens(const tsr_caps *c, tsr_dtype t, tsr_dtype sums) {
+  const int i = t != sums ? caps_find_matrix(c, t, t, sums) : -1;
+  return t != sums && (i < 0 || c->matrix[i].k == 1);
+}
+
 static tsr_status begin(kb_kernel *k, back *x) {
   attend *a = &x->a;
   const ir_op *op = op_of(k->src);
@@ -303,6 +319,7 @@ static tsr_status begin(kb_kernel *k, back *x) {
   TSR_TRY(attend_find_memory(a, op));
   a->cpu = k->opts->caps->dialect == DIALECT_CPU;
   if (!a->cpu) return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "other ops say the same", "only the CPU has a kernel");
+  x->widens = widens(k->opts->caps, a->t, a->x.accum);
   a->hides_rows = a->may_miss = graph_attention_may_hide_rows(&a->x);
   a->bm = k->params.m > 0 ? min64(k->params.m, a->x.m) : tile_of(a->x.m, TILE);
   a->bn = keys_of_tile(&a->x, &k->params);

@@ -150,7 +150,7 @@ ir_value *attend_average(attend *a, ir_value *const *carried) {
   return kb_map_close(k, map, &r, y);
 }
 
-/* Of a query that saw no key -inf, of one with a score of +inf that: its sum is none. */
+/* Of a query whose scores are all -inf, or that saw none, -inf, of one with a score of +inf that: its sum is none. */
 ir_value *attend_log_sum(attend *a, ir_value *const *carried) {
   kb_kernel *k = a->k;
   ir_value *args[2], *frags[2] = {carried[ATTEND_TOP], carried[ATTEND_SUM]};
@@ -158,7 +158,8 @@ ir_value *attend_log_sum(attend *a, ir_value *const *carried) {
   ir_op *map = kb_map_open(k, 2, frags, args, &r, NULL, 0);
   if (!map) return NULL;
   ir_value *most = kb_number(k, &r, a->x.accum, INFINITY), *l = ir_build1(&r, "tessera.tile.log", NULL, 1, &args[1]);
-  ir_value *all = compare(k, &r, "eq", args[0], most), *y = scalar2(&r, "tessera.tile.add", args[0], l);
+  ir_value *size = ir_build1(&r, "tessera.tile.abs", NULL, 1, &args[0]), *all = compare(k, &r, "eq", size, most);
+  ir_value *y = scalar2(&r, "tessera.tile.add", args[0], l);
   return kb_map_close(k, map, &r,
-                      ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){all, most, y}));
+                      ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){all, args[0], y}));
 }

@@ -217,13 +217,15 @@ static const ir_opdef rows[] = {
          "softmax(cap(scale q k^T) + bias) v of q [batch, heads, queries, head_dim], k [batch, kv_heads, keys, "
          "head_dim] and v [batch, kv_heads, keys, width]; heads / kv_heads neighbouring heads share keys and values. "
          "The bias is added, and a mask says which keys are seen; both are repeated to [batch, heads, queries, "
-         "keys]. The place of query i is that of key i + keys - queries. A query that sees no key, or none whose "
-         "score isn't -inf, gives zeros. With lengths, [batch] or [batch, kv_heads], there are so many keys, 0 to "
-         "all of them: what lies behind is not seen, and the place of query i is that of key i + length - queries. "
-         "The second result, if asked for, is log(sum(exp(score))) of each query, [batch, heads, queries], f32, of "
-         "f64 f64: -inf where nothing is seen. What the value of a key that isn't seen does to a result, where it is "
-         "NaN "
-         "or infinite, is left open. One kernel, without the scores in memory."},
+         "keys]. The place of query i is that of key i + keys - queries. With lengths, [batch] or [batch, kv_heads], "
+         "there are so many keys, 0 to all of them: what lies behind is not seen, and the place of query i is that of "
+         "key i + length - queries. The second result, if asked for, is log(sum(exp(score))) of each query, [batch, "
+         "heads, queries], f32, of f64 f64: -inf where nothing is seen. A query that sees no key gives zeros. So does "
+         "one that sees none whose score isn't -inf, where whole rows may be hidden: by a bias, a mask, lengths, or "
+         "places of more queries than keys; elsewhere it gives NaN, as softmax does. So does a score that is NaN or "
+         "+inf. A key that isn't seen does nothing, NaN or infinite as it may be; what its value does then is left "
+         "open: tiles of keys that no query of a block sees are skipped, and in the others it is multiplied by 0. One "
+         "kernel, without the scores in memory."},
 };
 
 const ir_rows graph_attention_ops = {rows, sizeof rows / sizeof *rows};

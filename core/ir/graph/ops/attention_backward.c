@@ -212,8 +212,9 @@ static const ir_opdef rows[] = {
          "lse. With p = exp(score - lse), which is computed again: dv = p^T dy, and with ds = scale p (dy v^T - "
          "shift), "
          "times 1 - tanh^2 where scores have a cap, dq = ds k and dk = ds^T q. What a query doesn't see has p = 0, and "
-         "one that sees nothing, whose lse is -inf, no gradient. On the CPU one kernel, without the scores in memory; "
-         "elsewhere other ops, for keys block by block."},
+         "one that sees nothing, whose lse is -inf, no gradient. What NaN and infinity in keys and values that a query "
+         "doesn't see do to its gradients, or in such a query and its dy to theirs, is left open. On the CPU one "
+         "kernel, without the scores in memory; elsewhere other ops, for keys block by block."},
 };
 
 const ir_rows graph_attention_backward_ops = {rows, sizeof rows / sizeof *rows};
