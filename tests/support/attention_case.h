@@ -16,6 +16,7 @@ typedef struct attention_case {
   bool causal, lengths, mask, bias; /* bias: added, with a gradient of its own */
   int64_t window;
   double softcap, scale;
+  tsr_precision mode;
 } attention_case;
 
 typedef struct attention_gradient {
@@ -70,7 +71,8 @@ static inline void attention_compile(tsr_context *ctx, tsr_device *dev, const at
                                      attention_gradient *out) {
   tsr_graph *g = attention_loss(ctx, c, out);
   const tsr_compile_options o = {.disable = how == ATTENTION_KERNEL ? NULL : "flash_attention_backward",
-                                 .tune = TSR_TUNE_OFF};
+                                 .tune = TSR_TUNE_OFF,
+                                 .precision = c->mode};
   OK(tsr_program_compile(dev, g, &o, &out->p));
   tsr_graph_destroy(&g);
 }

@@ -159,7 +159,10 @@ static void temporaries_grow_as_the_length_and_launches_stay(void **state) {
 
 static void bits_do_not_depend_on_threads(void **state) {
   static const attention_case cases[] = {{TSR_F32, 1, 2, 2, 700, 700, 16, 16, .causal = true},
-                                         {TSR_F32, 2, 4, 2, 300, 900, 16, 8}};
+                                         {TSR_F32, 2, 4, 2, 300, 900, 16, 8},
+                                         {TSR_BF16, 1, 2, 2, 500, 600, 16, 8, .causal = true},
+                                         {TSR_F32, 1, 2, 1, 700, 600, 16, 16, .mode = TSR_PRECISION_DETERMINISTIC},
+                                         {TSR_F16, 1, 2, 2, 500, 600, 8, 8, .mode = TSR_PRECISION_DETERMINISTIC}};
   static const char *const threads[] = {"1", "2", "5"};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     void *out[3][ATTENTION_INPUTS];
