@@ -190,8 +190,8 @@ static const ir_op *next_with_operand(const ir_op *op, int code, int operand, co
 
 /* What is owned is a sum: nothing but a product reads it, and nothing but memory gets what that makes of it. */
 tsr_status tile_verify_load(const ir_op *op) {
-  if (!ir_get_bool(op, "owned", false)) return NULL;
   const ir_value *v = op->results[0], *memory = op->operands[0];
+  if (!ir_get_bool(op, "owned", false) || !v->n_uses) return NULL; /* without uses: what comes behind isn't built yet */
   const ir_op *gemm = next_with_operand(op, T_GEMM, 0, v),
               *store = gemm ? next_with_operand(gemm, T_STORE, 0, gemm->results[0]) : NULL;
   if (memory->type->kind == IR_T_VIEW && memory->type->dtype == v->type->dtype && store &&
