@@ -43,7 +43,9 @@
   X(CONTROL, control, ALONE, CALL, 1, "[elements]", none, none, none,                                                 \
     "if and while: other programs, of which the host runs one, or one again and again")                               \
   X(ATTENTION, attention, ALONE, ATTENTION, 4, "[batch, m, n, k]", attention, attention, attention,                   \
-    "m queries against n keys and values, k wide, of each head of the batch")
+    "m queries against n keys and values, k wide, of each head of the batch")                                         \
+  X(ATTENTION_BACKWARD, attention_backward, ALONE, ATTENTION, 4, "[batch, m, n, k]", attention_backward, none, none,  \
+    "the gradients of the queries, keys and values of such heads")
 
 #define KERNEL_FAMILY_CODE(code, ...) FAMILY_##code,
 #define KERNEL_FAMILY_OF_NAME(code, name, ...) FAMILY_named_##name = FAMILY_##code, /* for the column "tuned as" */

@@ -41,7 +41,10 @@ static tsr_status convolutions(const pipeline *p, ir_module *m, ir_module **out)
 }
 
 static tsr_status expand_ops(const pipeline *p, ir_module *m, ir_module **out) {
-  return graph_expand_module(m, &p->options);
+  const bool same_types = p->precision == TSR_PRECISION_STANDARD || p->precision == TSR_PRECISION_DETERMINISTIC;
+  pass_options options = p->options;
+  options.attention_backward = same_types && p->caps->dialect == DIALECT_CPU;
+  return graph_expand_module(m, &options);
 }
 
 static tsr_status split_complex(const pipeline *p, ir_module *m, ir_module **out) {

@@ -13,7 +13,7 @@
 #define FUSE(id, name) "," name
 static const char known[] =
     "rewrites,fusion,tiling,mma,pipeline,reduction_kernels,unroll,select_if,common_subexpression,horizontal,dead_code,"
-    "fold_batch,fold_columns,hoist_view,flash_attention,fft_convolution,winograd,dft,recurrence,"
+    "fold_batch,fold_columns,hoist_view,flash_attention,flash_attention_backward,fft_convolution,winograd,dft,recurrence,"
     "sort,topk,cumsum,cumprod,in_place,packed_reads" FUSE_RULES(
         FUSE) GRAPH_RULES(SIMPLIFY);
 

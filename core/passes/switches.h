@@ -9,6 +9,7 @@ typedef struct pass_options {
   bool routines;       /* the device is the host: its routines cost no copies */
   bool windows;        /* its products read windows over an image in place */
   bool no_host;        /* another device, and what it leaves to the host is an error */
+  bool attention_backward; /* there is a kernel for the gradients of attention, in the types that they have */
   bool exact;          /* deterministic policies: no rewrite that changes rounding */
   pass_trace *trace;   /* may be NULL */
   const struct user_rule *const *rules; /* the application's, in the order in which they are tried */

@@ -11,6 +11,11 @@
   "\"tessera.tile.program\"() ({\n^bb0(%A: tensor<4xf32>):\n%C = \"tessera.tile.buffer\"() : () -> tensor<4xf32>\n\"tessera.tile.launch\"(%A, %C) {kernel = \"k\"}\n" \
   "\"tessera.tile.return\"(%C)\n}) {sym_name = \"main\"}\n\"tessera.tile.kernel\"() ({\n^bb0(" views "):\n" body "\n\"tessera.tile.return\"()\n}) {sym_name = \"k\", grid = " grid ", outputs = 1}\n"
 #define VIEWS(n) "%a: !tessera.view<" n "xf32>, %c: !tessera.view<" n "xf32>"
+#define GROW(to)                                                                                                       \
+  "%x = \"tessera.tile.view\"(%a) : (!tessera.view<4xf32>) -> !tessera.view<2x2xf32>\n"                                \
+  "%u = \"tessera.tile.view\"(%c) : (!tessera.view<4xf32>) -> !tessera.view<2x2xf32>\n"                                \
+  "%o = \"tessera.tile.load\"(%u) {owned = true}\n%r = \"tessera.tile.gemm\"(%o, %x, %x)\n"                            \
+  "\"tessera.tile.store\"(%r, " to ")"
 #define COPY "%v = \"tessera.tile.load\"(%a)\n\"tessera.tile.store\"(%v, %c)"
 #define SCRATCH(kernel, offset) \
   "\"tessera.target.kernel\"() ({\n^bb0(%a: !tessera.view<4xf32>):\n%s = \"tessera.target.scratch\"() {offset = " offset "} : () -> !tessera.array<4xf32>\n" \
@@ -79,6 +84,8 @@ static const struct { const char *what, *text, *says; } cases[] = {
     {"tile: a view beyond its memory", TILE(VIEWS("1000000000"), "[1, 1, 1]", "%z = \"tessera.tile.const\"() {value = 900000000}\n%w = \"tessera.tile.window\"(%a, %z) {sizes = [4]}\n%v = \"tessera.tile.load\"(%w)"), "x.mlir:4:1: argument 0 has 4 elements"},
     {"tile: a view before its memory", TILE("%a: !tessera.view<4xf32, strides = [-1]>, %c: !tessera.view<4xf32>", "[1, 1, 1]", COPY), "x.mlir:"},
     {"tile: grid", TILE(VIEWS("4"), "[1, -1, 1]", COPY), "x.mlir:7:1: grid extent -1"},
+    {"tile: an owned load that no gemm adds to", TILE(VIEWS("4"), "[1, 1, 1]", "%v = \"tessera.tile.load\"(%c) {owned = true}\n\"tessera.tile.store\"(%v, %c)"), "x.mlir:9:6: what is owned is for one gemm to add to"},
+    {"tile: an owned sum that is stored elsewhere", TILE(VIEWS("4"), "[1, 1, 1]", GROW("%x")), "x.mlir:11:6: what is owned is for one gemm to add to"},
     {"tile: an op of another level", TILE(VIEWS("4"), "[1, 1, 1]", "%v = \"tessera.graph.neg\"(%a)"), "x.mlir:9:6: "},
     {"target: grid", SCRATCH("grid = [-1, 1, 1], scratch_bytes = 64" CPU, "0"), "x.mlir:1:1: grid extent -1"},
     {"target: grid beyond 32 bits", SCRATCH("grid = [9999999999, 1, 1], scratch_bytes = 64" CPU, "0"), "x.mlir:1:1: grid extent 9999999999"},
@@ -121,6 +128,7 @@ static const struct { const char *what, *args, *text, *says; } later[] = {
     {"an unknown custom op", "run x.mlir", FUNC(A, "%0 = \"tessera.graph.custom\"(%A) {callee = \"my.op\"} : (tensor<2x3xf32>) -> tensor<2x3xf32>"), "x.mlir:3:6: no custom operation \"my.op\""},
     {"an unknown custom op, on another device", "dump x.mlir --level target --device cuda:sm_90a", FUNC(A, "%0 = \"tessera.graph.custom\"(%A) {callee = \"my.op\"} : (tensor<2x3xf32>) -> tensor<2x3xf32>"), "x.mlir:3:6: no custom operation"},
     {"a grid that the device lacks", "dump x.mlir --level target --device cuda:sm_90a", TILE(VIEWS("4"), "[1, 1, 70000]", COPY), "x.mlir:7:1: kernel \"k\": 70000 blocks on axis 2"},
+    {"a sum that grows in memory", "dump x.mlir --level target --device cuda:sm_80", TILE(VIEWS("4"), "[1, 1, 1]", GROW("%u")), "a sum that grows in memory is for the CPU alone"},
     {"shared memory that the device lacks", "dump x.mlir --level target --device cuda:sm_80", TILE(VIEWS("4"), "[1, 1, 1]", "%s = \"tessera.tile.alloc\"() : () -> !tessera.shared<1024x1024xf32>\n%w = \"tessera.tile.view\"(%a) : (!tessera.view<4xf32>) -> !tessera.view<1024x1024xf32, strides = [0, 0]>\n\"tessera.tile.copy\"(%w, %s)\n%f = \"tessera.tile.load\"(%s)\n%u = \"tessera.tile.view\"(%c) : (!tessera.view<4xf32>) -> !tessera.view<1024x1024xf32, strides = [0, 0]>\n\"tessera.tile.store\"(%f, %u)"), "x.mlir:9:6: "},
 };
 

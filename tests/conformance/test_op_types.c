@@ -178,6 +178,9 @@ static const struct {
     {"lstm", "%a: tensor<3x$Rx$Cx$T>, %b: tensor<2x20x$Cx$T>, %c: tensor<2x20x5x$T>, %d: tensor<2x40x$T>, %e: tensor<$Rxi32>, %f: tensor<2x$Rx5x$T>, %g: tensor<2x$Rx5x$T>", "%r, %h, %k = \"tessera.graph.lstm\"(%a, %b, %c, %d, %e, %f, %g) {direction = \"bidirectional\"}"},
     {"lstm", "%a: tensor<2x$Rx$Cx$T>, %b: tensor<1x20x$Cx$T>, %c: tensor<1x20x5x$T>", "%y, %h, %r = \"tessera.graph.lstm\"(%a, %b, %c)"},
     {"recurrence", "%a: tensor<2x$Rx12x$T>, %b: tensor<3x12x$T>, %c: tensor<12x$T>, %d: tensor<$Rx3x$T>, %e: tensor<$Rx3x$T>", "%r, %h, %k = \"tessera.graph.recurrence\"(%a, %b, %c, %d, %e) {cell = \"lstm\", reverse = true}"},
+#define BACKWARD(results, attrs) \
+  "%y, %l = \"tessera.graph.flash_attention\"(%a, %b, %b) {" attrs "}\n" \
+  results " = \"tessera.graph.flash_attention_backward\"(%a, %b, %b, %c, %l, %l) {" attrs "}"
 /* A matrix with 50 added to its diagonal, which small elements leave positive definite. */
 #define DOMINANT \
   "%i = \"tessera.graph.iota\"() {shape = [$R, $R], axis = 0}\n%j = \"tessera.graph.iota\"() {shape = [$R, $R], axis = 1}\n" \
@@ -212,6 +215,9 @@ static const struct {
     {"svd", "%a: tensor<$Cx$Rx$T>", "%u, %r, %v = \"tessera.graph.svd\"(%a)"},
     {"svd", "%a: tensor<$Cx$Rx$T>", "%u, %s, %r = \"tessera.graph.svd\"(%a)"},
     {"flash_attention", "%a: tensor<2x4x$Rx8x$T>, %b: tensor<2x2x$Cx8x$T>, %c: tensor<2xi32>", "%o, %r = \"tessera.graph.flash_attention\"(%a, %b, %b, %c) {causal = true}"},
+    {"flash_attention_backward", "%a: tensor<1x2x$Rx8x$T>, %b: tensor<1x1x$Cx8x$T>, %c: tensor<1x2x$Rx8x$T>", BACKWARD("%r, %1, %2", "causal = true, scale = 0.125")},
+    {"flash_attention_backward", "%a: tensor<1x2x$Rx8x$T>, %b: tensor<1x1x$Cx8x$T>, %c: tensor<1x2x$Rx8x$T>", BACKWARD("%0, %r, %2", "window = 5")},
+    {"flash_attention_backward", "%a: tensor<1x2x$Rx8x$T>, %b: tensor<1x1x$Cx8x$T>, %c: tensor<1x2x$Rx8x$T>", BACKWARD("%0, %1, %r", "softcap = 3.0")},
     {"einsum", "%a: tensor<$Rx$Cx$T>, %b: tensor<$Cx3x$T>", "%r = \"tessera.graph.einsum\"(%a, %b) {equation = \"ij,jk->ki\"}"},
     {"einsum", "%a: tensor<2x$Rx$Cx$T>, %b: tensor<$Cx2x3x$T>, %c: tensor<3x$T>", "%r = \"tessera.graph.einsum\"(%a, %b, %c) {equation = \"bij,jbk,k->bi\"}"},
     {"einsum", "%a: tensor<$Rx$Rx$Cx$T>", "%r = \"tessera.graph.einsum\"(%a) {equation = \"ii...->...i\"}"},

@@ -382,6 +382,35 @@ static void samples(build *b, tsr_dtype t) {
   output(b, coin(b) ? op1(b, "relu", x) : x);
 }
 
+/* x with its NaNs gone, and bounded. */
+static tsr_value tame(build *b, tsr_value x, tsr_dtype t) {
+  const tsr_attr bound[2] = {TSR_FLOAT("min", -8), TSR_FLOAT("max", 8)};
+  const unsigned char zero[8] = {0};
+  tsr_value s[3] = {op1(b, "isnan", x), 0, op(b, "clip", 1, &x, 2, bound)};
+  if (!b->st) b->st = tsr_graph_constant(b->g, t, (tsr_shape){.rank = 0}, zero, &s[1]);
+  return op(b, "select", 3, s, 0, NULL);
+}
+
+/* The gradients of an attention on operands x with attributes a. bounded: what places hide must not be NaN. */
+static void attention_gradients(build *b, const tsr_value *x, int n, const tsr_attr *a, int n_attrs, tsr_dtype t,
+                                const tsr_shape *result, bool bounded) {
+  const tsr_dtype sums = t == TSR_F64 ? t : TSR_F32;
+  tsr_value v[8], y[2], out[3];
+  tsr_shape by_query = *result;
+  by_query.rank = 3;
+  for (int i = 0; i < 3; i++) v[i] = bounded ? tame(b, x[i], t) : x[i];
+  tsr_value given[2] = {input(b, t, *result), input(b, sums, by_query)};
+  v[3] = bounded ? tame(b, given[0], t) : given[0];
+  v[5] = bounded ? tame(b, given[1], sums) : given[1];
+  tsr_value forward[5] = {v[0], v[1], v[2]};
+  for (int i = 3; i < n; i++) v[i + 3] = forward[i] = x[i];
+  if (!b->st) b->st = tsr_graph_op_results(b->g, "flash_attention", forward, n, a, n_attrs, y, 2);
+  v[4] = y[1];
+  if (!b->st) b->st = tsr_graph_op_results(b->g, "flash_attention_backward", v, n + 3, a, n_attrs, out, 3);
+  say(b, " flash_attention_backward");
+  for (int i = 0; i < 3; i++) output(b, out[i]);
+}
+
 /* Awkward lengths, few or many heads to one of keys, and what may hide keys: by place, by a bias or a mask that repeats
  * along some axes. */
 void random_attention(build *b) {
@@ -402,13 +431,10 @@ void random_attention(build *b) {
                    TSR_FLOAT("scale", (double)rng_range(b->r, -4, 8) / 16)};
   const bool mask = coin(b), bias = coin(b), lengths = coin(b);
   if (a[0].i || a[1].i || lengths) { /* what values of keys that aren't seen do is left open where they aren't finite */
-    const tsr_attr bound[2] = {TSR_FLOAT("min", -8), TSR_FLOAT("max", 8)};
-    const unsigned char zero[8] = {0};
-    tsr_value s[3] = {op1(b, "isnan", x[2]), 0, op(b, "clip", 1, &x[2], 2, bound)};
-    if (!b->st) b->st = tsr_graph_constant(b->g, t, (tsr_shape){.rank = 0}, zero, &s[1]);
-    x[2] = op(b, "select", 3, s, 0, NULL);
+    x[2] = tame(b, x[2], t);
   }
-  if (bias) x[3] = input(b, mask ? TSR_BOOL : coin(b) ? t : TSR_F32, narrower(b->r, scores));
+  const tsr_dtype bias_type = bias ? mask ? TSR_BOOL : coin(b) ? t : TSR_F32 : TSR_BOOL;
+  if (bias) x[3] = input(b, bias_type, narrower(b->r, scores));
   int n_operands = bias ? 4 : 3;
   if (lengths) {
     int32_t length[4];
@@ -424,6 +450,10 @@ void random_attention(build *b) {
   say(b, " flash_attention");
   if (n_results == 1 || coin(b)) output(b, y[0]);
   if (n_results > 1) output(b, y[1]);
+  if (coin(b)) return;
+  const bool hides = a[0].i || a[1].i || lengths;
+  if (hides && bias && bias_type != TSR_BOOL) x[3] = tame(b, x[3], bias_type);
+  attention_gradients(b, x, n_operands, a, n_attrs, t, &(tsr_shape){4, {batch, heads, m, v}}, hides);
 }
 
 void random_composed(build *b) {

@@ -253,6 +253,8 @@ static const struct { const char *op, *args, *body, *type; double lo, hi; } case
     {"flash_attention with lengths", "%x: tensor<2x1x2x2xf64>, %y: tensor<2x1x3x2xf64>", "%l = \"tessera.graph.constant\"() {value = dense<[2, 0]> : tensor<2xi32>}\n" OPA("0", "flash_attention", "%x, %y, %y, %l", "causal = true"), "2x1x2x2", -1, 1},
     {"flash_attention of two blocks of keys", "%x: tensor<1x2x2x1xf64>, %y: tensor<1x1x130x1xf64>, %z: tensor<2x130xf64>", OPA("0", "flash_attention", "%x, %y, %y, %z", "causal = true, softcap = 2.0"), "1x2x2x1", -1, 1},
     {"log-sum-exp of two blocks of keys", "%x: tensor<1x1x2x1xf64>, %y: tensor<1x1x130x1xf64>, %z: tensor<2x1xf64>", "%1, %0 = \"tessera.graph.flash_attention\"(%x, %y, %y, %z) {window = 50}\n", "1x1x2", -1, 1},
+    {"flash_attention_backward", "%x: tensor<1x2x3x2xf64>, %y: tensor<1x1x2x2xf64>, %z: tensor<1x2x3xf64>", "%0, %k, %v = \"tessera.graph.flash_attention_backward\"(%x, %y, %y, %x, %z, %z) {causal = true, softcap = 2.0}", "1x2x3x2", -1, 1},
+    {"flash_attention_backward, the keys'", "%x: tensor<1x2x3x2xf64>, %y: tensor<1x1x2x2xf64>, %z: tensor<1x2x3xf64>", "%q, %0, %v = \"tessera.graph.flash_attention_backward\"(%x, %y, %y, %x, %z, %z) {window = 2}", "1x1x2x2", -1, 1},
     {"log-sum-exp of flash_attention", "%x: tensor<1x2x2x2xf64>, %y: tensor<1x1x3x2xf64>, %z: tensor<1x1x3x2xf64>", "%1, %0 = \"tessera.graph.flash_attention\"(%x, %y, %z) {causal = true}\n", "1x2x2", -1, 1},
 };
 

@@ -119,6 +119,8 @@ static const typed good[] = {
     {"%a: tensor<2x?x5xf32>, %b: tensor<1x4x5xf32>", "einsum(%a, %b) {equation = \"...d,...d\"}", "2x4xf32"},
     {"%a: tensor<2x4x5x8xf16>, %k: tensor<2x2x7x8xf16>, %v: tensor<2x2x7x3xf16>, %m: tensor<5x7xi1>", "flash_attention(%a, %k, %v, %m) {causal = true, window = 3}", "2x4x5x3xf16"},
     {"%a: tensor<?x4x?x8xbf16>, %k: tensor<?x4x?x8xbf16>, %b: tensor<4x1x1xf32>", "flash_attention(%a, %k, %k, %b) {scale = 2.0, softcap = 30.0}", "?x4x?x8xbf16"},
+    {"%a: tensor<2x4x5x8xf16>, %k: tensor<2x2x7x8xf16>, %v: tensor<2x2x7x3xf16>, %y: tensor<2x4x5x3xf16>, %s: tensor<2x4x5xf32>, %m: tensor<5x7xi1>, %l: tensor<2xi32>", "%1, %0, %2 = flash_attention_backward(%a, %k, %v, %y, %s, %s, %m, %l) {causal = true, window = 3}", "2x2x7x8xf32"},
+    {"%a: tensor<?x4x?x8xf64>, %k: tensor<?x4x?x8xf64>, %s: tensor<?x4x?xf64>", "%0, %1, %2 = flash_attention_backward(%a, %k, %k, %a, %s, %s) {scale = 2.0, softcap = 30.0}", "?x4x?x8xf64"},
     {"%a: tensor<2x1xi8>, %b: tensor<3xi8>", "mul_high(%a, %b)", "2x3xi8"},
     {"%k: tensor<2xi32>, %c: tensor<4xi32>", "rng_uniform(%k, %c) {shape = [3, 5], dtype = \"bf16\"}", "3x5xbf16"},
     {"%k: tensor<?xi32>", "rng_uniform(%k) {shape = [], dtype = \"i32\"}", "i32"},

@@ -96,6 +96,17 @@ static const struct meaning {
     {"%a: tensor<1x1x2x1xf64>, %b: tensor<1x1x2x1xf64>", LSE("%a, %b, %b", "causal = true"), "1x1x2xf64", {{1, 1}, {3, 3}}, {3, 3.6931471805599454}},
     {"%a: tensor<1x1x1x1xf64>, %b: tensor<1x1x2x1xf64>", LENGTHS("[0]", "1") LSE("%a, %b, %b, %l", ""), "1x1x1xf64", {{1}, {3, 3}}, {-INF}},
     {"%a: tensor<1x1x1x1xf64>, %b: tensor<1x1x2x1xf64>", LSE("%a, %b, %b", ""), "1x1x1xf64", {{1}, {3, INF}}, {INF}},
+/* A query of 0 against keys 1 and 3 with values 2 and 4: weights of 1/2, dy of 1, shift of 3. */
+#define CONST64(name, v, shape) name " = \"tessera.graph.constant\"() {value = dense<" v "> : tensor<" shape "xf64>}\n"
+#define BACKWARD(results, attrs)                                                                                      \
+  CONST64("%k", "[[[[1.0], [3.0]]]]", "1x1x2x1") CONST64("%l", "[[[0.69314718055994531]]]", "1x1x1")                  \
+  CONST64("%s", "[[[3.0]]]", "1x1x1") CONST64("%y", "[[[[1.0]]]]", "1x1x1x1")                                         \
+  results " = \"tessera.graph.flash_attention_backward\"(%a, %k, %b, %y, %l, %s) {" attrs "}\n"
+    {"%a: tensor<1x1x1x1xf64>, %b: tensor<1x1x2x1xf64>", BACKWARD("%0, %1, %2", ""), "1x1x1x1xf64", {{0}, {2, 4}}, {1}},
+    {"%a: tensor<1x1x1x1xf64>, %b: tensor<1x1x2x1xf64>", BACKWARD("%0, %1, %2", "scale = 3.0"), "1x1x1x1xf64", {{0}, {2, 4}}, {3}},
+    {"%a: tensor<1x1x1x1xf64>, %b: tensor<1x1x2x1xf64>", BACKWARD("%1, %0, %2", ""), "1x1x2x1xf64", {{0}, {2, 4}}, {0, 0}},
+    {"%a: tensor<1x1x1x1xf64>, %b: tensor<1x1x2x1xf64>", BACKWARD("%1, %2, %0", "causal = true"), "1x1x2x1xf64", {{0}, {2, 4}}, {0.5, 0.5}},
+    {"%a: tensor<1x1x1x1xf64>, %b: tensor<1x1x2x1xf64>", BACKWARD("%1, %2, %0", "window = 1"), "1x1x2x1xf64", {{0}, {2, 4}}, {0, 0.5}},
     {"%a: tensor<1x2xf64>, %b: tensor<2x2xf64>", OP("0", "factorized_matmul", "%a, %b, %b"), "1x2xf64", {{1, 2}, {1, 2, 3, 4}}, {37, 54}},
 #define RATE "%l = \"tessera.graph.constant\"() {value = dense<0.1> : tensor<f64>}\n"
 #define STEP "%s = \"tessera.graph.constant\"() {value = dense<2> : tensor<i32>}\n"

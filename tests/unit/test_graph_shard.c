@@ -44,6 +44,7 @@ static const struct { const char *args, *op, *type; int operand; const char *wan
     {"%a: tensor<4x5xf32>, %b: tensor<5x7xf32>", "einsum(%a, %b) {equation = \"ij,jk->ki\"}", "7x4xf32", 0, "1p"},
     {"%a: tensor<4x5xf32>, %b: tensor<5x7xf32>", "einsum(%a, %b) {equation = \"ij,jk->ik\"}", "4x7xf32", 1, "p1"},
     {"%a: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>", "flash_attention(%a, %k, %k)", "2x3x4x5xf32", 0, "012w"},
+    {"%a: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %l: tensor<2x3x4xf32>", "%0, %1, %2 = flash_attention_backward(%a, %k, %k, %a, %l, %l)", "2x3x4x5xf32", 0, "01ww"},
     {"%a: tensor<6x4xf32>, %k: tensor<2xi32>", "dropout(%a, %k)", "6x4xf32", 0, "01"},
     {"%a: tensor<6x4xf32>, %l: tensor<f32>", "sgd(%a, %a, %l)", "6x4xf32", 0, "01"},
     {"%a: tensor<6x4xf32>, %k: tensor<2xi32>", "stochastic_cast(%a, %k) {dtype = \"f16\"}", "6x4xf16", 0, "01"},

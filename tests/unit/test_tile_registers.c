@@ -72,7 +72,7 @@ static tsr_status note(ir_op *op, void *user) {
                : -1;
   for (int i = 0; i < op->n_operands; i++) {
     if (!in_memory(op->operands[i])) continue;
-    if (ir_get_bool(op, "owned", false)) continue; /* what a scatter adds to is its result, no temporary */
+    if (ir_get_bool(op, "owned", false)) continue; /* what a scatter or gemm adds to is its result, no temporary */
     if (i == to)
       note_written(op, op->operands[i], in_memory(op->operands[0]) ? op->operands[0] : loaded(op->operands[0]), c);
     else root_of(op->operands[i])->scratch |= READ;

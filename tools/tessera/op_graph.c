@@ -59,6 +59,7 @@ static const struct op_form {
     {"factorized_matmul", 0, {{0}}, {"m n", "n 64", "64 n"}},
     {"einsum", 1, {TSR_STRING("equation", "bmhd,bnhd->bhmn")}, {"1 m 12 n", "1 m 12 n"}},
     {"flash_attention", 0, {{0}}, {"1 12 m n", "1 12 m n", "1 12 m n"}},
+    {"flash_attention_backward", 0, {{0}}, {"1 12 m n", "1 12 m n", "1 12 m n", "1 12 m n", "1 12 m", "1 12 m"}},
     /* A step of decoding against m keys of width n: 9 heads on 3 as SmolLM2-135M has, 32 on 8 as Llama 3 8B. */
     {"decode_9_3", 0, {{0}}, {"1 9 1 n", "1 3 m n", "1 3 m n"}, 0, "flash_attention"},
     {"decode_32_8", 0, {{0}}, {"1 32 1 n", "1 8 m n", "1 8 m n"}, 0, "flash_attention"},

@@ -9,7 +9,8 @@ bool graph_has_composite(const ir_op *func) {
   return false;
 }
 
-static bool is_known(const ir_op *op) {
+bool graph_may_expand(const ir_op *op) {
+  if (!graph_is_composite(op)) return false;
   for (int i = 0; i < op->n_operands; i++)
     if (ir_type_count(op->operands[i]->type) == IR_DYNAMIC) return false;
   for (int i = 0; i < op->n_results; i++)
@@ -51,7 +52,7 @@ tsr_status graph_expand(ir_op *func, const graph_expand_options *given) {
     ir_settle(op);
     if (!graph_is_composite(op) || (o->keep_adjoint && graph_ext(op)->adjoint)) continue;
     if (o->keep && o->keep(o->user, op)) continue;
-    if (!is_known(op)) {
+    if (!graph_may_expand(op)) {
       if (o->note) o->note(o->user, op, -1);
       continue;
     }

@@ -18,6 +18,8 @@ typedef struct graph_expand_options {
 /* Replaces the composite ops of func. The module need not be verified again: types stay. */
 tsr_status graph_expand(ir_op *func, const graph_expand_options *o);
 bool graph_has_composite(const ir_op *func);
+/* Is it composite, with all dimensions known? */
+bool graph_may_expand(const ir_op *op);
 /* A module of its own with a copy of func, expanded: *copy. Each value of func that the copy has gets its counterpart
  * in `data`. */
 tsr_status graph_expanded_copy(ir_op *func, ir_module **out, ir_op **copy);

@@ -88,6 +88,7 @@ typedef enum graph_code {
   G_AS_REAL,
   G_AS_COMPLEX,
   G_FLASH_ATTENTION,
+  G_FLASH_ATTENTION_BACKWARD,
   G_RNG_UNIFORM,
   G_RNG_NORMAL,
   G_DROPOUT,
@@ -176,6 +177,7 @@ typedef enum graph_kind {
   GRAPH_GATHER,      /* elements of the first operand at coordinates that the second holds: graph_indexed */
   GRAPH_SCATTER,     /* the first operand with the third's elements at such coordinates */
   GRAPH_ATTENTION,   /* two products about a softmax: graph_attention. A composite op with a kernel of its own */
+  GRAPH_ATTENTION_BACKWARD, /* its gradients, likewise */
   GRAPH_ROUTINE,     /* a whole algorithm: a call of the host (runtime/routine.h). May be composite besides */
   GRAPH_SPECTRAL,    /* Fourier transforms along some axes: complex numbers, so gone below passes/graph/complex.h */
   GRAPH_DFT,         /* what they are then: graph_dft */
@@ -425,8 +427,10 @@ typedef struct graph_attention {
   bool has_bias, has_mask;
   tsr_dtype accum;
 } graph_attention;
-/* op must have been verified. */
+/* op, of kind GRAPH_ATTENTION or its gradients', must have been verified. */
 graph_attention graph_attention_get(const ir_op *op);
+/* The first operand that may be absent: the bias, or the lengths. */
+int graph_attention_first_optional(const ir_op *op);
 /* Are there keys that a query doesn't see by its place? Might it see none at all? */
 static inline bool graph_attention_is_banded(const graph_attention *x) { return x->causal || x->window; }
 static inline bool graph_attention_may_hide_rows(const graph_attention *x) {

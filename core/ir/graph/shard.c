@@ -161,6 +161,7 @@ graph_shard graph_shard_of(const ir_op *op, int operand, int axis, int *to) {
   case GRAPH_SPECTRAL: s = transforms(op, axis) ? SHARD_WHOLE : SHARD_CARRIES; break;
   case GRAPH_WINDOWS: s = of_windows(op, axis, to); break;
   case GRAPH_ATTENTION:
+  case GRAPH_ATTENTION_BACKWARD:
   case GRAPH_COMPOSITE: return of_composite(op, operand, axis, to);
   case GRAPH_GATHER:
   case GRAPH_SCATTER: s = of_indexed(op, operand, axis, to); break;

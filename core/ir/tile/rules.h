@@ -44,6 +44,7 @@ tsr_status tile_verify_custom(const ir_op *op);
 tsr_status tile_verify_control(const ir_op *op);
 tsr_status tile_verify_kernel(const ir_op *op);
 tsr_status tile_verify_view(const ir_op *op);
+tsr_status tile_verify_load(const ir_op *op);
 tsr_status tile_verify_store(const ir_op *op);
 tsr_status tile_verify_copy(const ir_op *op);
 tsr_status tile_verify_gather(const ir_op *op);

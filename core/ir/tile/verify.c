@@ -182,6 +182,24 @@ tsr_status tile_verify_view(const ir_op *op) {
   return NULL;
 }
 
+static const ir_op *next_with_operand(const ir_op *op, int code, int operand, const ir_value *v) {
+  for (op = op->next; op; op = op->next)
+    if (op->def->level == IR_TILE && (int)op->def->code == code && op->operands[operand] == v) return op;
+  return NULL;
+}
+
+/* What is owned is a sum: nothing but a product reads it, and nothing but memory gets what that makes of it. */
+tsr_status tile_verify_load(const ir_op *op) {
+  const ir_value *v = op->results[0], *memory = op->operands[0];
+  if (!ir_get_bool(op, "owned", false) || !v->n_uses) return NULL; /* without uses: what comes behind isn't built yet */
+  const ir_op *gemm = next_with_operand(op, T_GEMM, 0, v),
+              *store = gemm ? next_with_operand(gemm, T_STORE, 0, gemm->results[0]) : NULL;
+  if (memory->type->kind == IR_T_VIEW && memory->type->dtype == v->type->dtype && store &&
+      store->operands[1] == memory && v->n_uses == 1 && gemm->results[0]->n_uses == 1)
+    return NULL;
+  return ir_error(op, NULL, "what is owned is for one gemm to add to, whose result is stored where it was");
+}
+
 tsr_status tile_verify_store(const ir_op *op) {
   const ir_type *f = op->operands[0]->type, *m = op->operands[1]->type;
   if (f->kind != IR_T_FRAG || !tile_is_memory(m) || !tile_same_dims(f, m))

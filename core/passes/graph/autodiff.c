@@ -55,6 +55,28 @@ static tsr_status no_derivative(const ir_op *op) {
              : ir_error(op, NULL, "has no derivative");
 }
 
+static tsr_status step_back(ir_builder *b, ir_op *op, const grad_request *q);
+
+/* What a composite op without a rule of its own stands for is built before it, and gone back over instead. */
+static tsr_status step_back_over_parts(ir_builder *b, ir_op *op, const grad_request *q) {
+  ir_value **parts = arena_array(&b->m->arena, ir_value *, op->n_results);
+  ir_builder at = ir_before(op);
+  ir_op *before = op->prev;
+  if (!parts || !graph_ext(op)->expand(&at, op, parts) || at.failed) return st_oom();
+  for (ir_op *o = before ? before->next : op->parent->first; o != op; o = o->next)
+    for (int k = 0; k < o->n_results; k++) {
+      o->results[k]->scratch = 0, o->results[k]->data = NULL;
+      for (int i = 0; i < o->n_operands; i++) o->results[k]->scratch |= o->operands[i]->scratch;
+    }
+  for (int i = 0; i < op->n_results; i++)
+    if (op->results[i]->data && !collect(b, parts[i], op->results[i]->data)) return st_oom();
+  for (ir_op *o = op->prev, *prev; o != before; o = prev) {
+    prev = o->prev;
+    TSR_TRY(step_back(b, o, q));
+  }
+  return NULL;
+}
+
 static tsr_status step_back(ir_builder *b, ir_op *op, const grad_request *q) {
   ir_value *g = op->n_results ? op->results[0]->data : NULL, **grads;
   bool wanted = false;
@@ -62,6 +84,7 @@ static tsr_status step_back(ir_builder *b, ir_op *op, const grad_request *q) {
   if (!wanted) return NULL;
   const graph_row *row = graph_ext(op);
   bool custom = graph_is_kind(op, GRAPH_CUSTOM) && q->custom;
+  if (!custom && row && !row->adjoint && graph_may_expand(op)) return step_back_over_parts(b, op, q);
   if (!custom && (!row || !row->adjoint))
     return op->results[0]->scratch ? no_derivative(op) : NULL;
   if (!(grads = arena_array(&b->m->arena, ir_value *, op->n_operands + 1))) return st_oom();
@@ -186,7 +209,10 @@ static tsr_status transpose_adjoint(ir_builder *b, ir_op *op, const grad_request
   for (int i = 0; i < op->n_operands; i++)
     if (grads[i] && grads[i]->scratch && op->operands[i]->data && !collect(b, grads[i], op->operands[i]->data))
       return st_oom();
-  for (ir_op *o = last; o != before; o = o->prev) TSR_TRY(step_back(b, o, q));
+  for (ir_op *o = last, *prev; o != before; o = prev) {
+    prev = o->prev; /* what a composite op stands for comes between them, and has been gone over with it */
+    TSR_TRY(step_back(b, o, q));
+  }
   for (int i = 0; i < op->n_results; i++) op->results[i]->data = u[i] ? u[i]->data : NULL;
   for (ir_op *o = before->next; o != last->next; o = o->next)
     for (int k = 0; k < o->n_results; k++) o->results[k]->data = NULL, o->results[k]->scratch = 0;

@@ -36,11 +36,12 @@ static bool keep(void *user, const ir_op *op) {
     trace_add(o ? o->trace : NULL, "expand_ops", name_of(op), op, !why, "%s", why ? why : "one call of the host");
     return !why;
   }
-  if (!graph_is_kind(op, GRAPH_ATTENTION)) return false;
-  const char *why =
-      pass_enabled(o, "fusion", "flash_attention") ? graph_attention_refusal(op) : "switched off";
-  trace_add(o ? o->trace : NULL, "expand_ops", "flash_attention", op, !why, "%s",
-            why ? why : "a kernel takes it whole");
+  const bool backward = graph_is_kind(op, GRAPH_ATTENTION_BACKWARD);
+  if (!backward && !graph_is_kind(op, GRAPH_ATTENTION)) return false;
+  const char *why = !pass_enabled(o, "fusion", name_of(op))     ? "switched off"
+                    : backward && !(o && o->attention_backward) ? "other ops here, for keys block by block"
+                                                                : graph_attention_refusal(op);
+  trace_add(o ? o->trace : NULL, "expand_ops", name_of(op), op, !why, "%s", why ? why : "a kernel takes it whole");
   return !why;
 }
 

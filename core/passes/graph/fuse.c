@@ -57,6 +57,7 @@ static sched_family family_of(const ir_op *op) {
   case GRAPH_ROUTINE: return FAMILY_ROUTINE;
   case GRAPH_CONTROL: return FAMILY_CONTROL;
   case GRAPH_ATTENTION: return FAMILY_ATTENTION;
+  case GRAPH_ATTENTION_BACKWARD: return FAMILY_ATTENTION_BACKWARD;
   case GRAPH_DFT: return FAMILY_TRANSFORM;
   case GRAPH_REDUCTION:
   case GRAPH_NORM: return FAMILY_ROW;

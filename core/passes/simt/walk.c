@@ -84,6 +84,8 @@ static tsr_status lower_fill(simt *c, ir_op *op) {
 
 static tsr_status lower_load(simt *c, ir_op *op) {
   tsr_status st = NULL;
+  if (ir_get_bool(op, "owned", false)) /* another thread may have stored an element than the one that would load it */
+    return simt_unsupported(c, op, "keep it in a fragment", "a sum that grows in memory is for the CPU alone");
   const simt_layout *l = simt_layout_of(c, op->results[0], &st);
   simt_val *s = l ? simt_bind(c, op->results[0], SV_FRAG) : NULL;
   if (!s) return st ? st : st_oom();

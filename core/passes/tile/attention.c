@@ -14,17 +14,6 @@
 
 /* ---- tiles of memory --------------------------------------------------------------------------------------------- */
 
-static kb_space space_of(const attend *a, int64_t heads, int64_t places, int64_t width, int64_t tm, int64_t tn) {
-  kb_space s = {.rank = ATTEND_RANK,
-                .dims = {a->x.batch, heads, places, width},
-                .tm = tm,
-                .tn = tn,
-                .orig_rank = ATTEND_RANK,
-                .plain = true};
-  for (int i = 0; i < ATTEND_RANK; i++) s.from[i] = i;
-  return s;
-}
-
 static ir_value *alloc_like(attend *a, const ir_type *window) {
   ir_type t = {.kind = IR_T_SHARED,
                .dtype = a->t,
@@ -66,7 +55,7 @@ static ir_value *scaled_queries(attend *a, ir_value *window) {
 
 static tsr_status load_queries(attend *a) {
   kb_kernel *k = a->k;
-  kb_space s = space_of(a, a->x.heads, a->x.m, a->x.k, a->bm, a->x.k);
+  kb_space s = attend_space(a, a->x.heads, a->x.m, a->x.k, a->bm, a->x.k);
   memcpy(s.at, a->rows.at, sizeof s.at);
   s.at[ATTEND_WIDTH] = k->zero;
   TSR_TRY(attend_window(a, ATTEND_Q, &s, &a->q));
@@ -78,30 +67,19 @@ static tsr_status load_queries(attend *a) {
 
 /* ---- the online softmax ------------------------------------------------------------------------------------------ */
 
-static ir_value *gemm(attend *a, ir_value *acc, const attend_side *x, const attend_side *y, bool by_rows) {
-  kb_kernel *k = a->k;
-  if (!acc || !x->v || !y->v) return NULL;
-  ir_op *g = ir_op_new(&k->b, ir_find_op("tessera.tile.gemm"), 3, (ir_value *[]){acc, x->v, y->v}, 1, &acc->type, 0);
-  return g && ir_set_attr(g, "transpose_a", ir_attr_bool(k->m, x->flipped)) &&
-                 ir_set_attr(g, "transpose_b", ir_attr_bool(k->m, y->flipped != by_rows)) &&
-                 ir_set_attr(g, "policy", ir_attr_str(k->m, k->opts->policy))
-             ? g->results[0]
-             : NULL;
-}
-
 /* One tile of keys and values: from[] -> to[]. */
 static tsr_status step(attend *a, const attend_side *keys, const attend_side *values, ir_value *at, bool all_seen,
                        ir_value *const *from, ir_value **to) {
   kb_kernel *k = a->k;
-  ir_value *s = gemm(a, kb_fill(&k->b, kb_frag(k, a->x.accum, a->bm, a->bn), 0), &a->q, keys, true);
+  ir_value *s = attend_gemm(a, kb_fill(&k->b, kb_frag(k, a->x.accum, a->bm, a->bn), 0), &a->q, keys, true);
   if (!s) return st_oom();
   TSR_TRY(attend_adjust(a, at, all_seen, &s));
   to[ATTEND_TOP] = attend_raised(a, from[ATTEND_TOP], kb_reduce(k, "max", s));
   ir_value *base = attend_base(a, to[ATTEND_TOP]), *shrink = attend_exp_below(k, from[ATTEND_TOP], base),
            *p = attend_exp_below(k, s, base);
   to[ATTEND_SUM] = attend_fused_sum(k, from[ATTEND_SUM], shrink, kb_reduce(k, "sum", p));
-  to[ATTEND_ACC] = gemm(a, kb_map2(k, SC_MUL, from[ATTEND_ACC], shrink), &(attend_side){attend_narrowed(a, p), false},
-                        values, false);
+  to[ATTEND_ACC] = attend_gemm(a, kb_map2(k, SC_MUL, from[ATTEND_ACC], shrink),
+                               &(attend_side){attend_narrowed(a, p), false}, values, false);
   return to[ATTEND_TOP] && to[ATTEND_SUM] && to[ATTEND_ACC] ? NULL : st_oom();
 }
 
@@ -111,7 +89,7 @@ static tsr_status windows_at(attend *a, ir_value *at, attend_side *keys, attend_
   attend_side *const out[] = {keys, values};
   for (int i = 0; i < 2; i++) {
     const int64_t width = i ? a->x.v : a->x.k;
-    kb_space s = space_of(a, a->x.kv_heads, a->x.n, width, a->bn, width);
+    kb_space s = attend_space(a, a->x.kv_heads, a->x.n, width, a->bn, width);
     s.at[ATTEND_BATCH] = a->rows.at[ATTEND_BATCH];
     s.at[ATTEND_HEAD] = a->kv_head;
     s.at[ATTEND_PLACE] = at;
@@ -151,7 +129,7 @@ static tsr_status body(attend *a, ir_value *at, const void *user, ir_value *cons
 static tsr_status loop(attend *a, ir_value *from, ir_value *to, bool all_seen, ir_value *const *tiles,
                        ir_value **carried) {
   const some_keys keys = {all_seen, tiles};
-  const attend_loop l = {from, to, a->bn, !a->direct, body, &keys};
+  const attend_loop l = {from, to, a->bn, ATTEND_N_CARRIED, !a->direct, body, &keys};
   return attend_for(a, &l, carried);
 }
 
@@ -222,41 +200,18 @@ static void choose_tile(attend *a) {
   a->per_part = a->parts > 1 ? round_up(a->per_part, a->bn) : n;
 }
 
-static kb_mem result_of(const kb_kernel *k, int i) {
-  ir_value *arg = k->op->regions[0]->args[k->src->n_operands + (k->workspace ? 1 : 0) + i];
-  kb_mem m = {.arg = arg, .dtype = arg->type->dtype, .rank = arg->type->rank};
-  memcpy(m.dims, arg->type->dims, sizeof m.dims);
-  ir_type_strides(arg->type, m.strides);
-  return m;
-}
-
-/* Where the operands lie, and those results that anybody reads. */
-static tsr_status find_memory(attend *a, const ir_op *op) {
-  kb_kernel *k = a->k;
-  const ir_op *yield = k->src->regions[0]->last;
-  for (int i = 0; i < op->n_operands; i++) {
-    const kb_node *n = kb_node_of(k, op->operands[i]);
-    if (!n) return st_oom();
-    if (!n->is_mem || !n->m.arg) return ir_error(op, NULL, "operand %d must lie in memory", i);
-    a->mem[i && i == a->x.lengths ? ATTEND_LENGTHS : i] = n->m;
-  }
-  for (int i = 0; i < yield->n_operands && k->split != SPLIT_PARTS; i++)
-    for (int r = 0; r < op->n_results; r++)
-      if (yield->operands[i] == op->results[r]) a->mem[ATTEND_OUT + r] = result_of(k, i);
-  return NULL;
-}
-
 static tsr_status begin(kb_kernel *k, attend *a) {
   const ir_op *op = graph_first_of(k->src->regions[0], GRAPH_ATTENTION);
   if (!op || op->next != k->src->regions[0]->last)
     return ir_error(k->src, NULL, "holds one attention and nothing that reads it");
   *a = (attend){.k = k, .x = graph_attention_get(op), .t = op->operands[ATTEND_Q]->type->dtype};
   int exponent;
-  TSR_TRY(find_memory(a, op));
+  TSR_TRY(attend_find_memory(a, op));
   if (k->workspace) attend_choose_parts(a);
   else a->parts = 1;
-  a->hides_rows = graph_attention_may_hide_rows(&a->x) || a->parts > 1;
-  a->may_miss = a->hides_rows || a->x.window;
+  const bool hides = graph_attention_may_hide_rows(&a->x);
+  a->hides_rows = hides || k->split == SPLIT_PARTS; /* a part may show nothing; their sum is as a kernel without */
+  a->may_miss = hides || a->parts > 1 || a->x.window;
   if (a->x.m == 1) a->x.causal = false; /* it stands at the last key */
   a->places = a->x.m;
   attend_group_heads(a);
@@ -266,7 +221,7 @@ static tsr_status begin(kb_kernel *k, attend *a) {
   a->scales_queries = a->cpu && a->x.scale != 1 && fabs(a->x.scale) >= 1.0 / 16 &&
                       (a->t == TSR_F32 || (a->t != TSR_F64 && frexp(a->x.scale, &exponent) == 0.5));
   choose_tile(a);
-  a->rows = space_of(a, a->x.heads, a->x.m, a->x.v, a->bm, a->x.v);
+  a->rows = attend_space(a, a->x.heads, a->x.m, a->x.v, a->bm, a->x.v);
   return kb_note_tile(k, a->bm, a->bn, a->x.k) ? NULL : st_oom();
 }
 
@@ -284,29 +239,13 @@ static tsr_status open_grid(attend *a) {
   return a->part && a->rows.at[ATTEND_BATCH] ? NULL : st_oom();
 }
 
-/* How many keys there are, 0 to n: a number of the entry, and perhaps of the head. */
-static ir_value *key_count(attend *a) {
-  kb_kernel *k = a->k;
-  const kb_mem *m = &a->mem[ATTEND_LENGTHS];
-  ir_value *all = kb_index(k, a->x.n);
-  if (!m->arg) return all;
-  ir_type t = {.kind = IR_T_VIEW, .dtype = m->dtype, .rank = m->rank, .has_strides = true, .offset = m->offset};
-  memcpy(t.dims, m->dims, sizeof t.dims);
-  memcpy(t.strides, m->strides, sizeof *t.strides * (size_t)m->rank);
-  ir_value *v[3] = {ir_build1(&k->b, "tessera.tile.view", ir_type_get(k->m, &t), 1, &m->arg),
-                    a->rows.at[ATTEND_BATCH], a->kv_head};
-  ir_value *n = v[0] ? ir_build1(&k->b, "tessera.tile.load_scalar", NULL, 1 + m->rank, v) : NULL;
-  n = n ? ir_build1(&k->b, "tessera.tile.cast", ir_type_index(k->m), 1, &n) : NULL;
-  return n ? kb_op2(k, "tessera.tile.min", kb_op2(k, "tessera.tile.max", n, k->zero), all) : NULL;
-}
-
 static tsr_status attend_to_keys(attend *a, ir_value **carried) {
   kb_kernel *k = a->k;
   const graph_attention *x = &a->x;
   a->kv_head = a->rows.at[ATTEND_HEAD];
   if (x->kv_heads < x->heads)
     a->kv_head = kb_op2(k, "tessera.tile.div", a->kv_head, kb_index(k, x->heads / x->kv_heads));
-  if (!a->kv_head || !(a->keys = key_count(a))) return st_oom();
+  if (!a->kv_head || !(a->keys = attend_key_count(a))) return st_oom();
   a->first = kb_op2(k, "tessera.tile.sub", a->keys, kb_index(k, a->places));
   if (!a->one_place) a->first = kb_op2(k, "tessera.tile.add", a->rows.at[ATTEND_PLACE], a->first);
   if (!a->first) return st_oom();

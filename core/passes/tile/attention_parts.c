@@ -139,6 +139,7 @@ static tsr_status add_part(attend *a, ir_value *part, const void *user, ir_value
 
 tsr_status attend_sum_parts(attend *a, ir_value **carried) {
   a->room = log(2.0 * (double)a->parts); /* weights are of the sums' type here */
-  const attend_loop l = {.from = a->k->zero, .to = kb_index(a->k, a->parts), .step = 1, .body = add_part};
+  const attend_loop l = {
+      .from = a->k->zero, .to = kb_index(a->k, a->parts), .step = 1, .n_carried = ATTEND_N_CARRIED, .body = add_part};
   return attend_for(a, &l, carried);
 }

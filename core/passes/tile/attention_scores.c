@@ -5,40 +5,6 @@
 #include "core/passes/tile/attention_scores.h"
 #include "core/passes/tile/map.h"
 
-/* ---- windows and loops ------------------------------------------------------------------------------------------- */
-
-tsr_status attend_window(attend *a, int memory, const kb_space *s, attend_side *out) {
-  int64_t strides[TSR_MAX_RANK + 2];
-  kb_space_strides(&a->mem[memory], s, FORM_FULL, strides);
-  return kb_window(a->k, &a->mem[memory], s, strides, memory == ATTEND_BIAS ? NULL : &out->flipped, &out->v);
-}
-
-tsr_status attend_for(attend *a, const attend_loop *l, ir_value **carried) {
-  enum { N = ATTEND_N_CARRIED };
-  kb_kernel *k = a->k;
-  ir_value *operands[3 + N] = {l->from, l->to, kb_index(k, l->step)}, *args[N], *next[N];
-  const ir_type *types[N];
-  for (int i = 0; i < N; i++) operands[3 + i] = carried[i], types[i] = carried[i]->type;
-  ir_op *f = operands[0] && operands[1] && operands[2]
-                 ? ir_op_new(&k->b, ir_find_op("tessera.tile.for"), 3 + N, operands, N, types, 1)
-                 : NULL;
-  ir_value *at = f ? ir_block_arg(k->m, f->regions[0], ir_type_index(k->m), NULL) : NULL;
-  if (!at) return st_oom();
-  for (int i = 0; i < N; i++)
-    if (!(args[i] = ir_block_arg(k->m, f->regions[0], types[i], NULL))) return st_oom();
-  if (l->staged && (!ir_set_attr(f, "pipelined", ir_attr_bool(k->m, true)) ||
-                    !ir_set_attr(f, "stages", ir_attr_int(k->m, k->params.pipeline_stages))))
-    return st_oom();
-  const ir_builder outside = k->b;
-  k->b = ir_at_end(k->m, f->regions[0]);
-  tsr_status st = l->body(a, at, l->user, args, next);
-  const bool ok = !st && ir_build0(&k->b, "tessera.tile.yield", N, next) && !k->b.failed;
-  k->b = outside;
-  if (st || !ok) return st ? st : st_oom();
-  memcpy(carried, f->results, sizeof *carried * N);
-  return NULL;
-}
-
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
 
 static ir_value *scalar2(ir_builder *r, const char *name, ir_value *x, ir_value *y) {
@@ -184,7 +150,7 @@ ir_value *attend_average(attend *a, ir_value *const *carried) {
   return kb_map_close(k, map, &r, y);
 }
 
-/* Of a query that saw no key -inf, of one with a score of +inf that: its sum is none. */
+/* Of a query whose scores are all -inf, or that saw none, -inf, of one with a score of +inf that: its sum is none. */
 ir_value *attend_log_sum(attend *a, ir_value *const *carried) {
   kb_kernel *k = a->k;
   ir_value *args[2], *frags[2] = {carried[ATTEND_TOP], carried[ATTEND_SUM]};
@@ -192,7 +158,8 @@ ir_value *attend_log_sum(attend *a, ir_value *const *carried) {
   ir_op *map = kb_map_open(k, 2, frags, args, &r, NULL, 0);
   if (!map) return NULL;
   ir_value *most = kb_number(k, &r, a->x.accum, INFINITY), *l = ir_build1(&r, "tessera.tile.log", NULL, 1, &args[1]);
-  ir_value *all = compare(k, &r, "eq", args[0], most), *y = scalar2(&r, "tessera.tile.add", args[0], l);
+  ir_value *size = ir_build1(&r, "tessera.tile.abs", NULL, 1, &args[0]), *all = compare(k, &r, "eq", size, most);
+  ir_value *y = scalar2(&r, "tessera.tile.add", args[0], l);
   return kb_map_close(k, map, &r,
-                      ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){all, most, y}));
+                      ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){all, args[0], y}));
 }

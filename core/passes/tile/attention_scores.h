@@ -1,11 +1,25 @@
-/* core/passes/tile/attention_scores.h - one kernel of the family attention under construction: windows, loops, scores
- * and the online softmax. */
+/* core/passes/tile/attention_scores.h - one kernel of the family attention, or of its gradients, under construction:
+ * memory, windows, loops, scores and the online softmax. */
 #ifndef CORE_PASSES_TILE_ATTENTION_SCORES_H
 #define CORE_PASSES_TILE_ATTENTION_SCORES_H
 #include "core/passes/tile/build.h"
 
-/* Memory: of the op's operands, then of its results. */
-enum { ATTEND_Q, ATTEND_K, ATTEND_V, ATTEND_BIAS, ATTEND_LENGTHS, ATTEND_OUT, ATTEND_LSE, ATTEND_N_MEMORIES };
+/* Memory of operands and results. LSE is a result, and read by the gradients' kernel. */
+enum {
+  ATTEND_Q,
+  ATTEND_K,
+  ATTEND_V,
+  ATTEND_BIAS,
+  ATTEND_LENGTHS,
+  ATTEND_OUT,
+  ATTEND_LSE,
+  ATTEND_DY,
+  ATTEND_SHIFT,
+  ATTEND_DQ,
+  ATTEND_DK,
+  ATTEND_DV,
+  ATTEND_N_MEMORIES
+};
 enum { ATTEND_BATCH, ATTEND_HEAD, ATTEND_PLACE, ATTEND_WIDTH, ATTEND_RANK };
 
 /* A tile of an operand as a product reads it. */
@@ -32,16 +46,25 @@ typedef struct attend {
   attend_side q;
 } attend;
 
-/* What is carried from tile to tile. */
+/* What is carried from tile to tile, forward. */
 enum { ATTEND_TOP, ATTEND_SUM, ATTEND_ACC, ATTEND_N_CARRIED };
 
+/* Where the operands lie, and those results that anybody reads. */
+tsr_status attend_find_memory(attend *a, const ir_op *op);
+/* All places of all heads, in tiles of tm by tn. */
+kb_space attend_space(const attend *a, int64_t heads, int64_t places, int64_t width, int64_t tm, int64_t tn);
+/* How many keys there are, 0 to n: a number of the entry, and perhaps of the head. */
+ir_value *attend_key_count(attend *a);
+/* acc + x y; x y^T where by_rows. */
+ir_value *attend_gemm(attend *a, ir_value *acc, const attend_side *x, const attend_side *y, bool by_rows);
 /* The window of a memory for the tile of s. */
 tsr_status attend_window(attend *a, int memory, const kb_space *s, attend_side *out);
-/* for (at = from; at < to; at += step) body: from -> to of what is carried. */
+/* for (at = from; at < to; at += step) body: from -> to of the n_carried values. */
 typedef tsr_status (*attend_body)(attend *a, ir_value *at, const void *user, ir_value *const *from, ir_value **to);
 typedef struct attend_loop {
   ir_value *from, *to;
   int64_t step;
+  int n_carried;
   bool staged; /* through shared memory, pipelined */
   attend_body body;
   const void *user;

@@ -10,6 +10,7 @@
 #include "core/device/dialect.h"
 #include "core/passes/schedule/kernel.h"
 #include "core/passes/schedule/key.h"
+#include "core/passes/tile/attention_backward.h"
 #include "core/passes/tile/attention_parts.h"
 #include "core/passes/tile/build.h"
 #include "core/passes/tile/contraction.h"
@@ -103,13 +104,17 @@ static bool note_work(const kb_kernel *k) {
          ir_set_attr(k->op, "bytes", ir_attr_float(k->m, bytes));
 }
 
+/* Does a kernel's first launch write results too, besides its workspace? */
+static bool writes_results_in_parts(const ir_op *src) { return sched_family_of(src) == FAMILY_ATTENTION_BACKWARD; }
+
 static tsr_status make_kernel(kb_kernel *k, ir_builder *top, const char *name, const ir_type *workspace) {
   const ir_op *src = k->src;
-  bool parts = k->split == SPLIT_PARTS;
+  const bool parts = k->split == SPLIT_PARTS && !writes_results_in_parts(src);
+  const int results = (parts ? 0 : src->n_results) + (k->split == SPLIT_PARTS);
   k->op = ir_op_new(top, ir_find_op("tessera.tile.kernel"), 0, NULL, 0, NULL, 1);
   if (!k->op || !ir_set_attr(k->op, "sym_name", ir_attr_str(k->m, name)) ||
       !ir_set_attr(k->op, "grid", ir_attr_ints(k->m, (int64_t[]){1, 1, 1}, 3)) ||
-      !ir_set_attr(k->op, "outputs", ir_attr_int(k->m, parts ? 1 : src->n_results)) ||
+      !ir_set_attr(k->op, "outputs", ir_attr_int(k->m, results)) ||
       !ir_set_attr(k->op, "family", ir_attr_str(k->m, ir_get_str(src, "family", ""))) ||
       !ir_set_attr(k->op, "policy", ir_attr_str(k->m, k->opts->policy)) || !note_work(k))
     return st_oom();
@@ -259,6 +264,7 @@ static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top,
   k.stream_k = parts != NULL;
   if (!parts && k.params.split_k > 1) parts = split_type(k.m, src, k.params.split_k);
   if (!parts) parts = attend_parts_type(k.m, src, &own);
+  if (!parts) parts = attend_backward_parts_type(k.m, src, &k.params);
   if (!parts) {
     const ir_attr *in_place = ir_get_attr(src, "in_place");
     ir_op *l = launch(program, name, n + results, operands);
@@ -274,7 +280,9 @@ static tsr_status lower_kernel(ir_op *src, ir_builder *program, ir_builder *top,
   memcpy(all, operands, sizeof *all * (size_t)n);
   all[n] = buffer;
   memcpy(all + n + 1, operands + n, sizeof *all * (size_t)results);
-  if (!launch(program, first, n + 1, all) || !launch(program, name, n + 1 + results, all)) return st_oom();
+  const int first_results = writes_results_in_parts(src) ? results : 0;
+  if (!launch(program, first, n + 1 + first_results, all) || !launch(program, name, n + 1 + results, all))
+    return st_oom();
   if (equal) return NULL;
   k.split = SPLIT_PARTS;
   TSR_TRY(make_kernel(&k, top, first, parts));

@@ -1,13 +1,11 @@
 /* core/ir/graph/ops/attention.c - flash_attention: its row, shape rule, and what it stands for in other ops. The
  * expansion is the definition: the oracle, work and sharding follow from it, and so does the program where no kernel
- * takes the op whole. The derivative has the keys block by block. */
+ * takes the op whole. Its derivative is attention_backward.c. */
+#include "core/ir/graph/ops/attention.h"
+
 #include <math.h>
 
 #include "core/base/dtype.h"
-#include "core/ir/graph/ops/compose.h"
-
-enum { Q, K, V, BIAS };                     /* operands, the last of which may be lengths: they alone are i32 */
-enum { BATCH, HEADS, LENGTH, WIDTH, RANK }; /* their dimensions */
 
 /* ---- shape rule -------------------------------------------------------------------------------------------------- */
 
@@ -48,12 +46,12 @@ static tsr_status check_shapes(ir_op *op) {
 /* i32, which no bias is. */
 static int lengths_of(const ir_op *op) {
   const int last = op->n_operands - 1;
-  return last > V && TYPE(last)->dtype == TSR_I32 ? last : 0;
+  return last >= graph_attention_first_optional(op) && TYPE(last)->dtype == TSR_I32 ? last : 0;
 }
 
 static tsr_status check_lengths(ir_op *op) {
   const int at = lengths_of(op);
-  if (op->n_operands > BIAS + 1 && !at)
+  if (op->n_operands > graph_attention_first_optional(op) + 1 && !at)
     return ir_error(op, "i32, behind the bias", "lengths are %s", tsr_dtype_name(TYPE(op->n_operands - 1)->dtype));
   const ir_type *t = at ? TYPE(at) : NULL;
   char a[128];
@@ -66,8 +64,9 @@ static tsr_status check_lengths(ir_op *op) {
 }
 
 static tsr_status check_bias(ir_op *op) {
-  if (op->n_operands <= BIAS || lengths_of(op) == BIAS) return NULL;
-  const ir_type *t = TYPE(BIAS);
+  const int at = graph_attention_first_optional(op);
+  if (op->n_operands <= at || lengths_of(op) == at) return NULL;
+  const ir_type *t = TYPE(at);
   const int64_t scores[RANK] = {TYPE(Q)->dims[BATCH], TYPE(Q)->dims[HEADS], TYPE(Q)->dims[LENGTH],
                                 TYPE(K)->dims[LENGTH]};
   char a[128];
@@ -93,12 +92,16 @@ static tsr_status check_numbers(ir_op *op) {
   return NULL;
 }
 
-static tsr_status infer_attention(ir_op *op, const ir_type **results) {
+tsr_status attention_check(ir_op *op) {
   TSR_TRY(check_operands(op));
   TSR_TRY(check_shapes(op));
   TSR_TRY(check_lengths(op));
   TSR_TRY(check_bias(op));
-  TSR_TRY(check_numbers(op));
+  return check_numbers(op);
+}
+
+static tsr_status infer_attention(ir_op *op, const ir_type **results) {
+  TSR_TRY(attention_check(op));
   const int64_t *q = TYPE(Q)->dims;
   if (op->n_results < 1 || op->n_results > 2)
     return ir_error(op, "the attention, then perhaps the log-sum-exp of the scores", "%d results", op->n_results);
@@ -109,13 +112,12 @@ static tsr_status infer_attention(ir_op *op, const ir_type **results) {
 
 /* ---- what it stands for ------------------------------------------------------------------------------------------ */
 
-/* Heads that share keys are rows of one product. */
-static ir_value *fold_heads(ir_builder *b, const graph_attention *x, ir_value *y, int64_t width) {
+ir_value *attention_fold(ir_builder *b, const graph_attention *x, ir_value *y, int64_t width) {
   if (x->heads == x->kv_heads || !x->kv_heads) return y;
   return graph_reshape(b, y, RANK, (int64_t[]){x->batch, x->kv_heads, x->heads / x->kv_heads * x->m, width});
 }
 
-static ir_value *unfold_heads(ir_builder *b, const graph_attention *x, ir_value *y, int64_t width) {
+ir_value *attention_unfold(ir_builder *b, const graph_attention *x, ir_value *y, int64_t width) {
   if (x->heads == x->kv_heads || !x->kv_heads) return y;
   return graph_reshape(b, y, RANK, (int64_t[]){x->batch, x->heads, x->m, width});
 }
@@ -130,11 +132,6 @@ static ir_value *lengths(ir_builder *b, const ir_op *op, const graph_attention *
   l = graph_broadcast(b, l, RANK, (int64_t[]){x->batch, shared, group, 1});
   return graph_reshape(b, l, RANK, (int64_t[]){x->batch, x->heads, 1, 1});
 }
-
-/* Some neighbouring keys of an attention. */
-typedef struct key_block {
-  int64_t start, n;
-} key_block;
 
 /* Which keys a query sees by its place, of the shape of the scores: it is computed where they are. length: of the keys,
  * NULL: n. */
@@ -154,8 +151,7 @@ static ir_value *band(ir_builder *b, const graph_attention *x, key_block keys, c
   return seen;
 }
 
-/* The keys' part of v, along an axis that has all of them. */
-static ir_value *of_keys(ir_builder *b, ir_value *v, int axis, key_block keys) {
+ir_value *attention_of_keys(ir_builder *b, ir_value *v, int axis, key_block keys) {
   int64_t starts[TSR_MAX_RANK] = {0}, sizes[TSR_MAX_RANK];
   if (!v) return NULL;
   for (int i = 0; i < v->type->rank; i++) sizes[i] = v->type->dims[i];
@@ -163,16 +159,19 @@ static ir_value *of_keys(ir_builder *b, ir_value *v, int axis, key_block keys) {
   return graph_cut(b, v, starts, sizes);
 }
 
-/* Does the bias, or mask, have a column for each key? */
-static bool bias_has_keys(const ir_op *op) { return TYPE(BIAS)->rank && TYPE(BIAS)->dims[TYPE(BIAS)->rank - 1] != 1; }
-
-static ir_value *bias_of(ir_builder *b, const ir_op *op, key_block keys) {
-  return bias_has_keys(op) ? of_keys(b, IN(BIAS), TYPE(BIAS)->rank - 1, keys) : IN(BIAS);
+bool attention_bias_has_keys(const ir_op *op, const graph_attention *x) {
+  const ir_type *t = TYPE(x->bias);
+  return t->rank && t->dims[t->rank - 1] != 1;
 }
 
-/* [batch, heads, queries, keys.n]. bounded: what the cap's tanh is of each, NULL: there is no cap. */
-static ir_value *scores(ir_builder *b, const ir_op *op, const graph_attention *x, key_block keys, ir_value **bounded) {
-  ir_value *s = compose_dots(b, fold_heads(b, x, IN(Q), x->k), of_keys(b, IN(K), LENGTH, keys), x->accum);
+static ir_value *bias_of(ir_builder *b, const ir_op *op, const graph_attention *x, key_block keys) {
+  ir_value *bias = IN(x->bias);
+  return attention_bias_has_keys(op, x) ? attention_of_keys(b, bias, bias->type->rank - 1, keys) : bias;
+}
+
+ir_value *attention_scores(ir_builder *b, const ir_op *op, const graph_attention *x, key_block keys,
+                           ir_value **bounded) {
+  ir_value *s = compose_dots(b, attention_fold(b, x, IN(Q), x->k), attention_of_keys(b, IN(K), LENGTH, keys), x->accum);
   *bounded = NULL;
   if (!s) return NULL;
   if (x->scale != 1) s = MUL(s, LIKE(s, x->scale));
@@ -180,144 +179,27 @@ static ir_value *scores(ir_builder *b, const ir_op *op, const graph_attention *x
     *bounded = s = graph_op1(b, G_TANH, DIV(s, LIKE(s, x->softcap)));
     s = s ? MUL(s, LIKE(s, x->softcap)) : NULL;
   }
-  s = unfold_heads(b, x, s, keys.n);
-  if (x->has_bias) s = ADD(s, graph_cast(b, bias_of(b, op, keys), x->accum));
+  s = attention_unfold(b, x, s, keys.n);
+  if (x->has_bias) s = ADD(s, graph_cast(b, bias_of(b, op, x, keys), x->accum));
   ir_value *length = x->lengths ? lengths(b, op, x) : NULL, *seen = s ? band(b, x, keys, s->type, length) : NULL;
-  if (x->has_mask) seen = compose_join(b, G_AND, seen, bias_of(b, op, keys));
+  if (x->has_mask) seen = compose_join(b, G_AND, seen, bias_of(b, op, x, keys));
   return seen ? SELECT(seen, s, LIKE(s, -INFINITY)) : s;
 }
 
 EXPAND(expand_attention) {
   const graph_attention x = graph_attention_get(op);
   const bool along[TSR_MAX_RANK] = {[RANK - 1] = true}, hides = graph_attention_may_hide_rows(&x);
-  ir_value *bounded, *s = scores(b, op, &x, (key_block){0, x.n}, &bounded), *none = NULL;
+  ir_value *bounded, *s = attention_scores(b, op, &x, (key_block){0, x.n}, &bounded), *none = NULL;
   if (!s) return false;
   if (op->n_results > 1) out[1] = graph_reduce(b, G_LOGSUMEXP, s, along, false);
   if (hides) {
     none = graph_compare(b, CMP_EQ, graph_reduce(b, G_REDUCE_MAX, s, along, true), LIKE(s, -INFINITY));
     s = SELECT(none, LIKE(s, 0), s);
   }
-  ir_value *p = fold_heads(b, &x, graph_cast(b, compose_along(b, G_SOFTMAX, s, -1), OUT->type->dtype), x.n);
-  ir_value *y = unfold_heads(b, &x, compose_product(b, p, IN(V)), x.v);
+  ir_value *p = attention_fold(b, &x, graph_cast(b, compose_along(b, G_SOFTMAX, s, -1), OUT->type->dtype), x.n);
+  ir_value *y = attention_unfold(b, &x, compose_product(b, p, IN(V)), x.v);
   out[0] = hides ? SELECT(none, NUM(0), y) : y;
   DONE;
-}
-
-/* ---- derivative -------------------------------------------------------------------------------------------------- */
-
-/* Keys block by block, as in the kernel: exp(score - log-sum-exp) is computed again, so that no more scores than those
- * of a block are in memory (Dao et al. 2022). With p that, the gradient of a score is p (dy v - sum of dy y over the
- * width + that of the log-sum-exp). */
-enum { LEAST_KEYS = 128, MOST_BLOCKS = 16 };
-
-typedef struct attention_back {
-  ir_builder *b;
-  ir_op *op;
-  graph_attention x;
-  ir_value *dy, *lse;   /* dy: NULL where only the log-sum-exp is read */
-  ir_value *shift;      /* [batch, heads, queries, 1], what is taken from each product dy v */
-  ir_value *dq, *dbias; /* so far */
-  int n;                /* blocks of keys, whose gradients are */
-  ir_value *dk[MOST_BLOCKS + 1], *dv[MOST_BLOCKS + 1], *by_key[MOST_BLOCKS + 1]; /* by_key: of a bias that has keys */
-} attention_back;
-
-static ir_value *as_column(const attention_back *a, ir_value *v) {
-  return v ? graph_reshape(a->b, v, RANK, (int64_t[]){a->x.batch, a->x.heads, a->x.m, 1}) : NULL;
-}
-
-/* A product of what is stored [.., k, m] where transpose_a by [.., k, n]; in the type of sums. */
-static ir_value *product(const attention_back *a, ir_value *x, ir_value *y, bool transpose_a) {
-  return compose_oriented_as(a->b, x, y, transpose_a, false, a->x.accum);
-}
-
-/* The blocks' parts of a gradient, one behind the other. */
-static ir_value *joined(const attention_back *a, ir_value *const *parts, int axis) {
-  for (int i = 0; i < a->n; i++)
-    if (!parts[i]) return NULL;
-  return a->n > 1 ? graph_concat(a->b, a->n, parts, axis) : parts[0];
-}
-
-static ir_value *narrow(const attention_back *a, ir_value *v) {
-  ir_op *op = a->op;
-  return graph_cast(a->b, v, TYPE(Q)->dtype);
-}
-
-static void add_bias(attention_back *a, ir_value *ds, key_block keys) {
-  ir_builder *b = a->b;
-  ir_op *op = a->op;
-  ir_type t = *TYPE(BIAS);
-  const bool each = bias_has_keys(op);
-  if (!ds || b->failed) return;
-  if (each) t.dims[t.rank - 1] = keys.n;
-  ir_value *part = adjoint_reduced(b, ds, ir_type_tensor(b->m, a->x.accum, t.rank, t.dims));
-  if (each) a->by_key[a->n] = part;
-  else a->dbias = compose_join(b, G_ADD, a->dbias, part);
-}
-
-static void add_keys(attention_back *a, key_block keys) {
-  ir_builder *b = a->b;
-  ir_op *op = a->op;
-  const graph_attention *x = &a->x;
-  ir_value *bounded, *s = scores(b, op, x, keys, &bounded), *p = s ? graph_op1(b, G_EXP, SUB(s, a->lse)) : NULL;
-  ir_value *ds = NULL;
-  if (!p) return;
-  if (a->dy) {
-    ir_value *dy = fold_heads(b, x, a->dy, x->v);
-    a->dv[a->n] = product(a, fold_heads(b, x, narrow(a, p), keys.n), dy, true);
-    ds = compose_dots(b, dy, of_keys(b, IN(V), LENGTH, keys), x->accum);
-    ds = ds ? unfold_heads(b, x, ds, keys.n) : NULL;
-  }
-  ds = ds ? SUB(ds, a->shift) : a->shift ? NEG(a->shift) : NULL;
-  ds = ds ? MUL(p, ds) : NULL;
-  if (x->has_bias) add_bias(a, ds, keys);
-  if (bounded && ds) {
-    bounded = unfold_heads(b, x, bounded, keys.n);
-    ds = MUL(ds, SUB(LIKE(ds, 1), MUL(bounded, bounded)));
-  }
-  if (ds && x->scale != 1) ds = MUL(ds, LIKE(ds, x->scale));
-  ds = ds ? fold_heads(b, x, narrow(a, ds), keys.n) : NULL;
-  if (!ds) return;
-  a->dk[a->n++] = product(a, ds, fold_heads(b, x, IN(Q), x->k), true);
-  a->dq = compose_join(b, G_ADD, a->dq, product(a, ds, of_keys(b, IN(K), LENGTH, keys), false));
-}
-
-/* The log-sum-exp, which a query that sees nothing has none of; what the op lacks is computed anew. */
-static bool begin_back(attention_back *a, ir_value **y) {
-  ir_builder *b = a->b;
-  ir_op *op = a->op;
-  const ir_type *types[2] = {OUT->type, NULL};
-  if (op->n_results == 1) {
-    types[1] = ir_type_tensor(b->m, a->x.accum, RANK - 1, TYPE(Q)->dims);
-    op = types[1] ? ir_op_new(b, op->def, op->n_operands, op->operands, 2, types, 0) : NULL;
-    if (!op || !ir_attrs_copy(op, a->op)) return false;
-  }
-  *y = op->results[0];
-  ir_value *l = op->results[1];
-  if (graph_attention_may_hide_rows(&a->x)) l = SELECT(graph_compare(b, CMP_EQ, l, LIKE(l, -INFINITY)), LIKE(l, 0), l);
-  return (a->lse = as_column(a, l)) != NULL;
-}
-
-BEGIN(adjoint_attention) {
-  const bool along[TSR_MAX_RANK] = {[RANK - 1] = true};
-  attention_back a = {.b = b, .op = op, .x = graph_attention_get(op), .dy = g};
-  const int64_t rounded = (a.x.n / MOST_BLOCKS + 63) / 64 * 64, size = rounded > LEAST_KEYS ? rounded : LEAST_KEYS;
-  ir_value *dl = op->n_results > 1 ? op->results[1]->data : NULL, *y;
-  if (!ir_type_count(TYPE(Q)) || !ir_type_count(TYPE(K)) || !a.x.v || (!g && !dl)) return true;
-  if (!begin_back(&a, &y)) return false;
-  if (g) {
-    ir_value *products = MUL(graph_cast(b, g, a.x.accum), graph_cast(b, y, a.x.accum));
-    a.shift = products ? graph_reduce(b, G_REDUCE_SUM, products, along, true) : NULL;
-  }
-  if (dl) a.shift = a.shift ? SUB(a.shift, as_column(&a, dl)) : NEG(as_column(&a, dl));
-  for (int64_t at = 0; at < a.x.n && !b->failed; at += size)
-    add_keys(&a, (key_block){at, a.x.n - at < size ? a.x.n - at : size});
-  if (b->failed || !a.dq) return false;
-  grads[Q] = narrow(&a, unfold_heads(b, &a.x, a.dq, a.x.k));
-  grads[K] = narrow(&a, joined(&a, a.dk, LENGTH));
-  if (g) grads[V] = narrow(&a, joined(&a, a.dv, LENGTH));
-  if (a.x.has_bias && bias_has_keys(op)) a.dbias = joined(&a, a.by_key, TYPE(BIAS)->rank - 1);
-  if (a.dbias) grads[BIAS] = graph_cast(b, a.dbias, TYPE(BIAS)->dtype);
-  END;
 }
 
 /* ---- row --------------------------------------------------------------------------------------------------------- */
@@ -325,7 +207,7 @@ BEGIN(adjoint_attention) {
 static const ir_opdef rows[] = {
     {COMPOSITE(FLASH_ATTENTION, "flash_attention", 3, 5, IR_VARIADIC), .operands_doc = "q, k, v, bias or mask, lengths",
      .types_doc = "f64, f32, f16, bf16; the bias also f32, the mask bool, lengths i32", .infer = infer_attention,
-     .ext = ROW(GRAPH_ATTENTION, .expand = expand_attention, .adjoint = adjoint_attention, .shown = "FlashAttn"),
+     .ext = ROW(GRAPH_ATTENTION, .expand = expand_attention, .adjoint = attention_adjoint, .shown = "FlashAttn"),
      .attrs = ATTRS({"scale", IR_A_FLOAT, false, NULL, "of the products; 1 / sqrt(head_dim) if absent"},
                     {"causal", IR_A_BOOL, false, "false", "query i sees keys up to i + keys - queries"},
                     {"window", IR_A_INT, false, "0",
@@ -335,13 +217,15 @@ static const ir_opdef rows[] = {
          "softmax(cap(scale q k^T) + bias) v of q [batch, heads, queries, head_dim], k [batch, kv_heads, keys, "
          "head_dim] and v [batch, kv_heads, keys, width]; heads / kv_heads neighbouring heads share keys and values. "
          "The bias is added, and a mask says which keys are seen; both are repeated to [batch, heads, queries, "
-         "keys]. The place of query i is that of key i + keys - queries. A query that sees no key, or none whose "
-         "score isn't -inf, gives zeros. With lengths, [batch] or [batch, kv_heads], there are so many keys, 0 to "
-         "all of them: what lies behind is not seen, and the place of query i is that of key i + length - queries. "
-         "The second result, if asked for, is log(sum(exp(score))) of each query, [batch, heads, queries], f32, of "
-         "f64 f64: -inf where nothing is seen. What the value of a key that isn't seen does to a result, where it is "
-         "NaN "
-         "or infinite, is left open. One kernel, without the scores in memory."},
+         "keys]. The place of query i is that of key i + keys - queries. With lengths, [batch] or [batch, kv_heads], "
+         "there are so many keys, 0 to all of them: what lies behind is not seen, and the place of query i is that of "
+         "key i + length - queries. The second result, if asked for, is log(sum(exp(score))) of each query, [batch, "
+         "heads, queries], f32, of f64 f64: -inf where nothing is seen. A query that sees no key gives zeros. So does "
+         "one that sees none whose score isn't -inf, where whole rows may be hidden: by a bias, a mask, lengths, or "
+         "places of more queries than keys; elsewhere it gives NaN, as softmax does. So does a score that is NaN or "
+         "+inf. A key that isn't seen does nothing, NaN or infinite as it may be; what its value does then is left "
+         "open: tiles of keys that no query of a block sees are skipped, and in the others it is multiplied by 0. One "
+         "kernel, without the scores in memory."},
 };
 
 const ir_rows graph_attention_ops = {rows, sizeof rows / sizeof *rows};

@@ -13,7 +13,7 @@ extern const ir_rows graph_program_ops, graph_contraction_ops, graph_pointwise_o
     graph_norm_ops, graph_move_ops, graph_index_ops, graph_compose_shape_ops,
     graph_compose_norm_ops, graph_compose_loss_ops, graph_compose_product_ops, graph_compose_einsum_ops,
     graph_indexed_ops, graph_compose_pool_ops, graph_compose_resize_ops, graph_complex_ops,
-    graph_attention_ops,
+    graph_attention_ops, graph_attention_backward_ops,
     graph_compose_random_ops, graph_compose_train_ops, graph_compose_scaling_ops, graph_linalg_ops,
     graph_compose_scan_ops, graph_compose_order_ops, graph_compose_moe_ops, graph_spectral_ops, graph_dft_ops,
     graph_compose_spectral_ops, graph_recurrent_ops, graph_patches_ops, graph_conv_ops, graph_compose_cache_ops,
