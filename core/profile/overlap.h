@@ -9,7 +9,7 @@ typedef struct prof_overlap {
   const char *device; /* the log's */
   const char *waits;  /* why its copies can't run beside kernels, as its backend says; "" = they can */
   double copy_ns, kernel_ns, both_ns;
-  double part;        /* both over the shorter of the two; negative where one of them is 0 */
+  double part; /* both over the shorter of the two; negative where one of them is 0 */
 } prof_overlap;
 
 /* A row for each device that copied, in order of first appearance; free with al_free_array(al, *out, *n). */

@@ -26,7 +26,7 @@ struct rt_copies {
   tsr_context *ctx;
   prof_log *log;
   pending *copies;
-  origin *origins; /* of devices with copies under way */
+  origin *origins;      /* of devices with copies under way */
   tsr_stream **streams; /* but the devices' own: number i + 1 */
   size_t n_copies, cap_copies, n_origins, cap_origins, n_streams, cap_streams;
 };

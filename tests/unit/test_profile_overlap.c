@@ -114,8 +114,9 @@ static void report_has_the_line_and_json_the_row(void **state) {
   ran(l, PROF_COPY, "vulkan:0", 3.1e6, 5.1e6, "");
   strb_clear(&text), strb_init(&text, NULL);
   assert_null(report_text(l, NULL, false, &text));
-  assert_non_null(strstr(strb_text(&text), "overlap of vulkan:0: copies 2.0ms, kernels 4.1ms, both at once 1.0ms: 50% of "
-                                           "the shorter\n"));
+  assert_non_null(strstr(strb_text(&text),
+                         "overlap of vulkan:0: copies 2.0ms, kernels 4.1ms, both at once 1.0ms: 50% of "
+                         "the shorter\n"));
   ran(l, PROF_COPY, "x\"y", 0, 1, "one \"queue\"");
   strb_clear(&text), strb_init(&text, NULL);
   assert_null(report_text(l, NULL, false, &text));
@@ -133,11 +134,9 @@ static void report_has_the_line_and_json_the_row(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(overlap_is_over_the_shorter_of_the_two),
-                                     cmocka_unit_test(what_only_touches_does_not_overlap),
-                                     cmocka_unit_test(order_of_events_does_not_matter),
-                                     cmocka_unit_test(other_clocks_and_devices_do_not_count),
-                                     cmocka_unit_test(a_reason_holds_for_all_copies),
-                                     cmocka_unit_test(report_has_the_line_and_json_the_row)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(overlap_is_over_the_shorter_of_the_two), cmocka_unit_test(what_only_touches_does_not_overlap),
+      cmocka_unit_test(order_of_events_does_not_matter),        cmocka_unit_test(other_clocks_and_devices_do_not_count),
+      cmocka_unit_test(a_reason_holds_for_all_copies),          cmocka_unit_test(report_has_the_line_and_json_the_row)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

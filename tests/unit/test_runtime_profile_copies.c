@@ -16,8 +16,9 @@
 #include "tests/support/json_schema.h"
 
 enum { BYTES = 64 * 64 * 4 };
-static const char text[] = "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<64x64xf32>):\n%0 = \"tessera.graph.matmul\"(%A, "
-                           "%A)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
+static const char text[] =
+    "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<64x64xf32>):\n%0 = \"tessera.graph.matmul\"(%A, "
+    "%A)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
 
 static tsr_context *ctx;
 static tsr_device *dev;
