@@ -39,11 +39,12 @@ tsr_status host_event_elapsed(be_event *from, be_event *to, double *ns);
 tsr_status host_write(be_stream *s, be_range dst, const void *src);
 tsr_status host_read(be_stream *s, be_range src, void *dst);
 tsr_status host_copy(be_stream *s, be_range dst, be_range src);
+const char *host_copies_wait(const be_device *d, size_t bytes);
 
 #define HOST_VTABLE                                                                                                  \
   .n_devices = host_n_devices, .buffer_import = host_buffer_import, .buffer_destroy = host_buffer_destroy,           \
   .buffer_map = host_buffer_map, .stream_create = host_stream_create, .stream_destroy = host_stream_destroy,         \
   .stream_sync = host_stream_sync, .event_create = host_event_create, .event_destroy = host_event_destroy,           \
   .event_record = host_event_record, .stream_wait = host_stream_wait, .event_sync = host_event_sync,                 \
-  .write = host_write, .read = host_read, .copy = host_copy
+  .write = host_write, .read = host_read, .copy = host_copy, .copies_wait = host_copies_wait
 #endif

@@ -25,6 +25,7 @@ tsr_status vk_stream_create(be_device *d, int priority, be_stream **out) {
   s->d = d;
   tsr_status st = vk_timeline_take(d, &s->timeline);
   if (!st) s->submitted = s->timeline->value;
+  if (d->queue[VK_TRANSFER]) s->on = VK_TRANSFER; /* an event at its beginning is not behind other streams' kernels */
   if (!st) st = need_pool(s, VK_COMPUTE);
   if (st) vk_stream_destroy(s);
   else *out = s;

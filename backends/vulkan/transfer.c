@@ -25,6 +25,11 @@ static vk_queue queue_for(const be_stream *s, const be_range *a, const be_range 
   return s->d->queue[VK_TRANSFER] && ours && a->bytes >= VK_TRANSFER_BYTES ? VK_TRANSFER : VK_COMPUTE;
 }
 
+const char *vk_copies_wait(const be_device *d, size_t bytes) {
+  if (!d->queue[VK_TRANSFER]) return "the device has one queue, on which copies and kernels take turns";
+  return bytes >= VK_TRANSFER_BYTES ? "" : "copies as small as these take the kernels' queue";
+}
+
 static tsr_status staging(be_stream *s, int i) {
   if (!s->staging[i]) return vk_buffer_create(s->d, VK_STAGING_BYTES, BE_HOST_VISIBLE, &s->staging[i]);
   return vk_stream_reach(s, s->staging_value[i], -1);

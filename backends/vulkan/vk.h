@@ -349,6 +349,7 @@ tsr_status vk_event_elapsed(be_event *from, be_event *to, double *ns);
 tsr_status vk_write(be_stream *s, be_range dst, const void *src);
 tsr_status vk_read(be_stream *s, be_range src, void *dst);
 tsr_status vk_copy(be_stream *s, be_range dst, be_range src);
+const char *vk_copies_wait(const be_device *d, size_t bytes);
 tsr_status vk_fill(be_stream *s, be_range dst, uint32_t pattern);
 /* Joined to the stream's next submission (signals: after all that was submitted before). */
 tsr_status vk_external_wait(be_stream *s, const void *desc);

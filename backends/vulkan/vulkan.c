@@ -47,4 +47,5 @@ const be_vtable vulkan_backend = {
     .warm = vk_program_warm,
     .sharing = &vk_sharing,
     .probe_main = vk_probe_main,
+    .copies_wait = vk_copies_wait,
 };

@@ -13,7 +13,7 @@
 #include "core/device/caps.h"
 #include "tessera/probe.h"
 
-#define BE_ABI 6
+#define BE_ABI 7
 
 typedef struct be_instance be_instance; /* backend-defined: a loaded driver */
 typedef struct be_device be_device;
@@ -261,6 +261,10 @@ typedef struct be_vtable {
   /* What the process of be_env.probe does, called in it: tries the driver and writes what it finds to standard output.
    * `args` is ended by NULL. May be NULL. */
   void (*probe_main)(const be_env *env, char **args);
+
+  /* Why a copy of so many bytes that another stream is given can't run beside a stream's kernels, in words; "": it
+   * can. NULL: nobody knows but the clock. */
+  const char *(*copies_wait)(const be_device *d, size_t bytes);
 } be_vtable;
 
 #endif

@@ -56,6 +56,7 @@ static void event(strb *out, bool *any, const prof_event *e, int pid, double ori
   strb_printf(out, ", \"cat\": \"%s\", \"pid\": %d, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"kernel\": ",
               categories[e->kind], pid, e->stream, from / 1e3, (to - from) / 1e3);
   strb_json(out, e->kernel);
+  if (e->waits[0]) strb_puts(out, ", \"waits\": "), strb_json(out, e->waits);
   arg(out, "step", e->step), arg(out, "flops", e->flops), arg(out, "bytes", e->bytes),
       arg(out, "bytes_measured", e->bytes_measured);
   arg(out, "occupancy", e->occupancy), arg(out, "registers", e->registers), arg(out, "spill_bytes", e->spill_bytes),

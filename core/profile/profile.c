@@ -23,6 +23,7 @@ prof_event prof_event_init(prof_kind kind, const char *op) {
                       .device = "",
                       .original = "",
                       .original_why = "",
+                      .waits = "",
                       .flops = -1,
                       .bytes = -1,
                       .bytes_measured = -1,
@@ -89,7 +90,8 @@ void prof_add(prof_log *l, const prof_event *e) {
     copy.device = keep(l, e->device, offsetof(prof_event, device));
     copy.original = keep(l, e->original, offsetof(prof_event, original));
     copy.original_why = keep(l, e->original_why, offsetof(prof_event, original_why));
-    if (copy.op && copy.detail && copy.kernel && copy.device && copy.original && copy.original_why)
+    copy.waits = keep(l, e->waits, offsetof(prof_event, waits));
+    if (copy.op && copy.detail && copy.kernel && copy.device && copy.original && copy.original_why && copy.waits)
       l->events[l->n++] = copy;
     else l->dropped++;
   } else {

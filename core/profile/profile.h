@@ -20,8 +20,10 @@ typedef struct prof_event {
   const char *device;  /* "cpu:0" */
   const char *original; /* the schedule that was asked for, or that the table has, where another one runs; else "" */
   const char *original_why; /* that one, the one that runs, and why; "" */
+  const char *waits;   /* of a copy: why it can't run beside kernels, "" = it can */
   int stream, step;
   double start_ns, end_ns;
+  bool device_clock; /* start and end were read from it, so that events of other streams can be compared */
   double flops, bytes;          /* modelled; of a collective, bytes over the links */
   double bytes_measured;        /* by a counter of the device */
   double occupancy;             /* 0..1 */

@@ -8,6 +8,7 @@
 
 #include "core/base/number.h"
 #include "core/ir/graph/ops.h"
+#include "core/profile/overlap.h"
 
 /* Of ops that Graph IR has no row for; the rows say theirs. */
 static const struct spelling {
@@ -107,7 +108,7 @@ static void column(strb *out, const char *text, int width) {
 static void wide_part(const prof_row *r, strb *out) {
   char v[16], m[16];
   const prof_event *e = &r->first;
-  if (e->kind != PROF_COLLECTIVE) {
+  if (e->kind != PROF_COLLECTIVE && e->kind != PROF_COPY) {
     report_bandwidth(r->gbytes_per_s, v);
     strb_printf(out, "  bandwidth=%s", v);
   }
@@ -224,6 +225,7 @@ tsr_status report_text(const prof_log *l, const char *fusion_trace, bool wide, s
   for (size_t i = 0; i < n; i++) report_row(&rows[i], wide, out);
   if (wide && n > 1) ops_text(rows, n, out);
   al_free_array(NULL, rows, n);
+  TSR_TRY(overlap_text(l, out));
   if (prof_dropped(l)) strb_printf(out, "%zu events were dropped: out of memory\n", prof_dropped(l));
   if (fusion_trace && *fusion_trace) strb_printf(out, "fusion trace:\n%s", fusion_trace);
   return strb_ok(out) ? NULL : st_oom();
@@ -294,6 +296,8 @@ tsr_status report_json(const prof_log *l, const char *fusion_trace, strb *out) {
   }
   ops_json(rows, n, out);
   al_free_array(NULL, rows, n);
+  strb_puts(out, "], \"overlap\": [");
+  TSR_TRY(overlap_json(l, out));
   trace_json(fusion_trace, out);
   strb_puts(out, "]}\n");
   return strb_ok(out) ? NULL : st_oom();

@@ -13,6 +13,7 @@
 #include "core/profile/report.h"
 #include "core/runtime/peaks.h"
 #include "core/runtime/profile.h"
+#include "core/runtime/profile_copies.h"
 #include "core/runtime/profile_launch.h"
 #include "core/runtime/tune.h"
 #include "core/tune/families.h"
@@ -27,6 +28,7 @@ struct tsr_profile {
   tsr_context *ctx;
   arena mem;
   prof_log *log;
+  rt_copies *copies; /* NULL until there are any */
   strb trace;
   int step;
   bool in_steps; /* tsr_profile_steps counts them */
@@ -59,6 +61,7 @@ tsr_status tsr_profile_create(tsr_context *ctx, tsr_profile **out) {
 void tsr_profile_destroy(tsr_profile **pp) {
   tsr_profile *p = pp ? *pp : NULL;
   if (!p) return;
+  rt_copies_destroy(&p->copies);
   prof_log_destroy(&p->log);
   strb_clear(&p->trace);
   al_free_array(&p->ctx->al, p->kernels, p->cap_kernels);
@@ -140,15 +143,20 @@ tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, co
   be_block_times *blocks = al_zalloc(&prof->ctx->al, (size_t)(n + 1) * sizeof *blocks);
   tsr_status st = ns && blocks ? NULL : st_oom();
   double clock = (double)clock_ns();
+  tsr_event *begins = NULL; /* where copies are under way */
+  int stream = 0;
+  if (!st && prof->copies) st = rt_copies_mark(prof->copies, rt_stream(p->dev, s), &begins);
   if (!st) time_blocks(p, blocks);
   if (!st) st = tsr_program_profile(p, s, in, out, ns);
   time_blocks(p, NULL);
   if (!st) st = first_time(prof, p, d); /* it may have another schedule now */
+  if (!st && begins) st = rt_copies_place(prof->copies, rt_stream(p->dev, s), begins, &clock, &stream);
   for (int i = 0; i < n && i < tsr_program_n_kernels(p) && !st; i++) {
     prof_event e;
     char op[64], detail[128];
     rt_profile_describe(p, i, d, kept_work(prof, p, i), &e, op, detail);
-    e.step = prof->step;
+    e.step = prof->step, e.stream = stream;
+    e.device_clock = begins != NULL;
     e.start_ns = clock; /* launches of a program follow each other; only their durations are the device's */
     e.end_ns = clock += ns[i] > 0 ? ns[i] : 0;
     if (blocks[i].n) e.tile_ns = blocks[i].mean_ns, e.tile_min_ns = blocks[i].min_ns, e.tile_max_ns = blocks[i].max_ns;
@@ -156,9 +164,18 @@ tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, co
     prof_add(prof->log, &e);
   }
   prof->step += !st && !prof->in_steps;
+  tsr_event_destroy(&begins);
   if (ns) al_free(&prof->ctx->al, ns, (size_t)(n + 1) * sizeof *ns, 16);
   if (blocks) al_free(&prof->ctx->al, blocks, (size_t)(n + 1) * sizeof *blocks, 16);
   return st;
+}
+
+tsr_status tsr_profile_copy(tsr_profile *p, tsr_stream *s, tsr_buffer *dst, size_t dst_offset, tsr_buffer *src,
+                            size_t src_offset, size_t bytes) {
+  RT_NEED("profile_copy", "p", p);
+  RT_NEED("profile_copy", "s", s);
+  if (!p->copies) TSR_TRY(rt_copies_create(p->ctx, p->log, &p->copies));
+  return rt_copies_add(p->copies, p->step, s, dst, dst_offset, src, src_offset, bytes);
 }
 
 tsr_status tsr_profile_steps(tsr_profile *p, int steps, tsr_step_fn step, void *user) {
@@ -204,7 +221,8 @@ static void drop_operands(tsr_context *ctx, operands *o) {
   al_free(&ctx->al, o->v, (size_t)(o->n + 1) * sizeof *o->v, 16);
 }
 
-tsr_status rt_profile(tsr_program *p, const tsr_binding *in, const tsr_binding *out, int steps, tsr_profile **prof) {
+tsr_status rt_profile(tsr_program *p, const tsr_binding *in, const tsr_binding *out, int steps, bool copies,
+                      tsr_profile **prof) {
   enum { WARM_UPS = 3, STEPS = 10 };
   tune_device d;
   tsr_status st = NULL;
@@ -215,7 +233,9 @@ tsr_status rt_profile(tsr_program *p, const tsr_binding *in, const tsr_binding *
     TSR_GOTO(tsr_program_run(p, NULL, in, out));
     TSR_GOTO(tsr_stream_sync(rt_stream(p->dev, NULL), -1));
   }
-  for (int i = 0; i < (steps > 0 ? steps : STEPS); i++) TSR_GOTO(tsr_profile_step(*prof, p, NULL, in, out));
+  if (!(steps > 0)) steps = STEPS;
+  if (copies) TSR_GOTO(rt_profile_steps_beside(*prof, p, in, out, steps));
+  for (int i = 0; i < steps && !copies; i++) TSR_GOTO(tsr_profile_step(*prof, p, NULL, in, out));
 done:
   if (st) tsr_profile_destroy(prof);
   return st;
@@ -227,7 +247,7 @@ static tsr_status profile_program(tsr_program *p, int steps, tsr_profile **prof)
   tsr_context *ctx = p->ctx;
   tsr_status st = make_operands(p, true, &in);
   if (!st) st = make_operands(p, false, &out);
-  if (!st) st = rt_profile(p, in.v, out.v, steps, prof);
+  if (!st) st = rt_profile(p, in.v, out.v, steps, false, prof);
   drop_operands(ctx, &in);
   drop_operands(ctx, &out);
   tsr_program_destroy(&p);
@@ -257,6 +277,9 @@ tsr_status tsr_text_profile(tsr_device *dev, const char *text, size_t bytes, con
 
 /* ---- text ------------------------------------------------------------------------------------------------------ */
 
+/* The log with all copies. */
+static tsr_status settled(const tsr_profile *p) { return p->copies ? rt_copies_settle(p->copies) : NULL; }
+
 static tsr_status give(const tsr_profile *p, tsr_status st, strb *b, char **text) {
   *text = NULL;
   if (!st) return rt_text(p->ctx, b, text);
@@ -267,6 +290,7 @@ static tsr_status give(const tsr_profile *p, tsr_status st, strb *b, char **text
 tsr_status tsr_profile_text(const tsr_profile *p, bool wide, char **text) {
   RT_OUT("profile_text", text);
   RT_NEED("profile_text", "p", p);
+  TSR_TRY(settled(p));
   strb b;
   strb_init(&b, &p->ctx->al);
   return give(p, report_text(p->log, wide ? strb_text(&p->trace) : NULL, wide, &b), &b, text);
@@ -275,6 +299,7 @@ tsr_status tsr_profile_text(const tsr_profile *p, bool wide, char **text) {
 tsr_status tsr_profile_json(const tsr_profile *p, char **text) {
   RT_OUT("profile_json", text);
   RT_NEED("profile_json", "p", p);
+  TSR_TRY(settled(p));
   strb b;
   strb_init(&b, &p->ctx->al);
   return give(p, report_json(p->log, strb_text(&p->trace), &b), &b, text);
@@ -283,6 +308,7 @@ tsr_status tsr_profile_json(const tsr_profile *p, char **text) {
 tsr_status tsr_profile_trace(const tsr_profile *p, char **text) {
   RT_OUT("profile_trace", text);
   RT_NEED("profile_trace", "p", p);
+  TSR_TRY(settled(p));
   strb b;
   strb_init(&b, &p->ctx->al);
   return give(p, chrome_trace(p->log, &b), &b, text);

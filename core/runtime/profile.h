@@ -4,7 +4,11 @@
 #include "tessera/profile.h"
 
 /* `steps` runs (0: 10), after 3 that are not recorded. The device's rates, which verdicts need, are measured where the
- * cache doesn't have them. */
+ * cache doesn't have them. `copies`: each step's inputs are copied from the host's memory while the step before it
+ * runs, and its results back while the one after it does, on a stream of their own. */
 TSR_MUST_USE tsr_status rt_profile(tsr_program *p, const tsr_binding *in, const tsr_binding *out, int steps,
-                                   tsr_profile **prof);
+                                   bool copies, tsr_profile **prof);
+/* profile_beside.c: those steps. */
+TSR_MUST_USE tsr_status rt_profile_steps_beside(tsr_profile *prof, tsr_program *p, const tsr_binding *in,
+                                                const tsr_binding *out, int steps);
 #endif

@@ -49,6 +49,30 @@ static void trace_and_page_are_written(cli *c) {
   arena_clear(&a);
 }
 
+/* Copies on the time line beside kernels, in text, JSON, trace and page. */
+static void copies_are_told(cli *c) {
+  arena a;
+  arena_init(&a, NULL);
+  cli_check(c, !cli_run(c, "profile " MLP " --shape x=2x8 --copies --trace t.json --html p.html" CPU), "--copies");
+  cli_check(c, strstr(c->said, "Copy[6.4e-05MB] ") && strstr(c->said, "overlap of cpu:0: copies "), "rows of copies");
+  cli_check(c, strstr(c->said, ": 0% of the shorter; a copy is over when its call returns") != NULL, "the overlap");
+  const json *t = parsed(c, &a, cli_text(c, "t.json"), "the trace");
+  int copies = 0, kernels = 0;
+  for (const json *e = json_get(t, "traceEvents") ? json_get(t, "traceEvents")->first : NULL; e; e = e->next) {
+    copies += !strcmp(json_str(e, "cat", ""), "copy") && json_num(e, "tid", 0) == 1;
+    kernels += json_get(e, "dur") && json_num(e, "tid", -1) == 0;
+  }
+  cli_check(c, copies == 2 * 2 && kernels == 2 * 3, "two steps of x and y, and of three kernels");
+  const char *page = cli_text(c, "p.html");
+  cli_check(c, strstr(page, "Copies on cpu:0: ") && strstr(page, ">Copy[6.4e-05MB]<"), "the page has them");
+  const json *schema = parsed(c, &a, cli_text(c, TSR_SOURCE_DIR "/docs/profile.schema.json"), "the schema");
+  cli_check(c, !cli_run(c, "profile " MLP " --shape x=2x8 --copies --json" CPU), "--copies --json");
+  const json *j = parsed(c, &a, c->said, "the JSON");
+  cli_check(c, j && json_schema_holds(schema, j, "profile") && json_get(j, "overlap")->n == 1, "the JSON's overlap");
+  cli_check(c, cli_run(c, "check " MLP " --shape x=2x8 --copies" CPU) == 2, "check copies nothing");
+  arena_clear(&a);
+}
+
 /* One tensor "A", 2x4, as safetensors. */
 static void write_weights(const cli *c) {
   static const char head[] = "{\"A\":{\"dtype\":\"F32\",\"shape\":[2,4],\"data_offsets\":[0,32]}}";
@@ -111,6 +135,7 @@ int main(void) {
   if (!cli_begin(&c)) return 77;
   rows_are_those_of_the_program(&c);
   trace_and_page_are_written(&c);
+  copies_are_told(&c);
   inputs_come_from_files(&c);
   audit_and_tuner_take_models(&c);
   what_is_wrong_is_one_line(&c);

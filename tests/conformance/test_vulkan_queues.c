@@ -11,15 +11,18 @@
 
 #include <cmocka.h>
 
+#include "core/base/json.h"
+#include "tessera/profile.h"
 #include "tests/support/api_check.h"
 
 static const char product[] =
     "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<512x512xf32>, %B: tensor<512x512xf32>):\n%0 = "
     "\"tessera.graph.matmul\"(%A, %B)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
-enum { PRODUCT_BYTES = 512 * 512 * 4, LARGE = 4 << 20, SMALL = 1 << 10 };
+enum { PRODUCT_BYTES = 512 * 512 * 4, LARGE = 4 << 20, HUGE_COPY = 64 << 20, SMALL = 1 << 10 };
 
 static tsr_context *ctx;
 static tsr_device *dev;
+static char manifest[64];
 
 static tsr_buffer *buffer(size_t bytes) {
   tsr_buffer *b;
@@ -132,6 +135,80 @@ static void timestamps_show_that_queues_overlap(void **state) {
   assert_true(beside == 0);
 }
 
+/* A profile of one product with COPIES copies on another stream, queued before it, or behind it and waiting. They are
+ * few, so that none has to wait for a command buffer before the product is queued, and as long as it takes for that. */
+static void profile_copies(tsr_device *d, size_t bytes, bool waits, double *both, double *copied, char why[128]) {
+  enum { COPIES = 4 };
+  tsr_context *c = ctx;
+  tsr_graph *g;
+  tsr_program *p;
+  tsr_stream *copies;
+  tsr_event *over;
+  tsr_profile *prof;
+  tsr_buffer *b[5];
+  for (int i = 0; i < 5; i++)
+    OK(tsr_buffer_create(d, i < 3 ? PRODUCT_BYTES : HUGE_COPY, TSR_MEMORY_DEVICE, &b[i]));
+  OK(tsr_graph_parse(c, product, sizeof product - 1, "product", &g));
+  OK(tsr_program_compile(d, g, NULL, &p));
+  OK(tsr_stream_create(d, 0, &copies));
+  OK(tsr_event_create(d, &over));
+  OK(tsr_profile_create(c, &prof));
+  tsr_binding in[2] = {{b[0], 0}, {b[1], 0}}, out = {b[2], 0};
+  OK(tsr_profile_step(prof, p, NULL, in, &out)); /* the driver compiles */
+  for (int i = 0; i < COPIES && !waits; i++) OK(tsr_profile_copy(prof, copies, b[4], 0, b[3], 0, bytes));
+  for (int i = 0; waits && i < COPIES; i++) {
+    if (i == 1) OK(tsr_profile_step(prof, p, NULL, in, &out));
+    if (i == 1) OK(tsr_event_record(over, NULL));
+    if (i == 1) OK(tsr_stream_wait(copies, over));
+    OK(tsr_profile_copy(prof, copies, b[4], 0, b[3], 0, bytes));
+    if (!i) OK(tsr_stream_sync(copies, -1)); /* before the step begins */
+  }
+  if (!waits) OK(tsr_profile_step(prof, p, NULL, in, &out));
+  char *text;
+  arena a;
+  json *j;
+  OK(tsr_profile_json(prof, &text));
+  arena_init(&a, NULL);
+  OK(json_parse(&a, text, strlen(text), "profile", &j));
+  const json *o = json_get(j, "overlap");
+  assert_int_equal(o->n, 1);
+  *both = json_num(o->first, "both_ns", -1), *copied = json_num(o->first, "copy_ns", -1);
+  snprintf(why, 128, "%s", json_str(o->first, "waits", ""));
+  arena_clear(&a);
+  tsr_text_free(c, &text);
+  tsr_profile_destroy(&prof), tsr_event_destroy(&over), tsr_stream_destroy(&copies);
+  tsr_program_destroy(&p), tsr_graph_destroy(&g);
+  for (int i = 0; i < 5; i++) tsr_buffer_destroy(&b[i]);
+}
+
+static void profile_tells_the_overlap(void **state) {
+  double both, copied;
+  char why[128];
+  profile_copies(dev, HUGE_COPY, false, &both, &copied, why);
+  print_message("%.0f of %.0f us of copies beside kernels\n", both / 1e3, copied / 1e3);
+  assert_true(both > 0 && copied >= both);
+  assert_string_equal(why, "");
+  profile_copies(dev, LARGE, true, &both, &copied, why);
+  assert_true(both == 0 && copied > 0);
+  profile_copies(dev, SMALL, false, &both, &copied, why);
+  assert_true(both == 0 && copied > 0);
+  assert_non_null(strstr(why, "take the kernels' queue"));
+}
+
+/* The same driver without its second queue: the last test, since the fake one knows one device at a time. */
+static void profile_of_one_queue_says_so(void **state) {
+  double both, copied;
+  char why[128];
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+  setenv("TSR_VK_HIDE", "coopmat,cores,transfers", 1);
+  OK(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
+  OK(tsr_device_open(ctx, "vulkan:0", &dev));
+  profile_copies(dev, LARGE, false, &both, &copied, why);
+  assert_true(both == 0 && copied > 0);
+  assert_non_null(strstr(why, "one queue"));
+}
+
 /* Fills and small copies (on the kernels' queue) and large ones (on the other) in any order, on one stream or on two
  * that wait for each other: what a model in memory says. */
 static void order_is_kept(bool two) {
@@ -186,6 +263,7 @@ static int begin(void **state) {
           "\"api_version\": \"1.4.0\"}}\n",
           TSR_BINARY_DIR);
   fclose(f);
+  snprintf(manifest, sizeof manifest, "%s", path);
   setenv("VK_DRIVER_FILES", path, 1);
   setenv("TSR_TEST_VK_FAULT", "queue:", 1);
   setenv("TSR_VK_HIDE", "coopmat,cores", 1); /* what is tried at the start and not needed here */
@@ -193,11 +271,11 @@ static int begin(void **state) {
   tsr_status st = tsr_device_open(ctx, "vulkan:0", &dev);
   if (st) print_message("%s\n", tsr_status_message(st));
   tsr_status_free(st);
-  unlink(path);
   return 0;
 }
 
 static int end(void **state) {
+  unlink(manifest);
   tsr_device_close(&dev);
   tsr_context_destroy(&ctx);
   return 0;
@@ -207,8 +285,10 @@ int main(void) {
   const char *drivers = getenv("VK_DRIVER_FILES");
   const struct CMUnitTest tests[] = {cmocka_unit_test(copies_go_on_beside_kernels),
                                      cmocka_unit_test(timestamps_show_that_queues_overlap),
+                                     cmocka_unit_test(profile_tells_the_overlap),
                                      cmocka_unit_test(order_of_one_stream_is_kept),
-                                     cmocka_unit_test(order_of_streams_that_wait_is_kept)};
+                                     cmocka_unit_test(order_of_streams_that_wait_is_kept),
+                                     cmocka_unit_test(profile_of_one_queue_says_so)};
   if (drivers && access(drivers, R_OK)) {
     printf("skipped: VK_DRIVER_FILES=%s: no Vulkan here\n", drivers);
     return 77;

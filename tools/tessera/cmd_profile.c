@@ -15,7 +15,7 @@ typedef struct profile_args {
   const char *command, *shape, *dtype, *device, *policy, *precision, *tune, *trace, *profile, *weights, *html,
       *what;
   long steps;
-  bool json, wide, reproducible;
+  bool json, wide, reproducible, copies;
 } profile_args;
 
 static bool parse_tune(const char *name, tsr_tune *out) {
@@ -66,7 +66,7 @@ static int compile_and_run(profile_run *r, tsr_profile **out) {
   if (rc) return rc;
   operands x = {.command = r->a->command, .file = r->a->what, .dev = r->dev, .prog = r->prog};
   int made = operands_make(&x, &r->inputs);
-  tsr_status st = made ? NULL : rt_profile(r->prog, x.in, x.out, (int)r->a->steps, out);
+  tsr_status st = made ? NULL : rt_profile(r->prog, x.in, x.out, (int)r->a->steps, r->a->copies, out);
   operands_clear(&x);
   return st ? cli_fail(st) : made;
 }
@@ -123,10 +123,10 @@ static int run(int argc, char **argv, int (*show)(const profile_args *a, tsr_con
       {.name = "--input", .each = named_files_add, .user = &r.inputs.npy},
       {.name = "--weights", .text = &a.weights},
       {.name = "--wide", .flag = &a.wide},      {.name = "--trace", .text = &a.trace}, /* from here on of profile alone */
-      {.name = "--html", .text = &a.html}};
+      {.name = "--html", .text = &a.html},      {.name = "--copies", .flag = &a.copies}};
   const int n = sizeof options / sizeof *options;
   const bool check = show == audit;
-  if (!cli_options(argv[0], &argc, argv, check ? options : options + 1, check ? n - 3 : n - 1)) return EXIT_USAGE;
+  if (!cli_options(argv[0], &argc, argv, check ? options : options + 1, check ? n - 4 : n - 1)) return EXIT_USAGE;
   if (argc != 2) return cli_usage(argv[0], "needs one FILE or OP");
   if (a.steps < 0 || a.steps > 1000000) return cli_usage(argv[0], "--steps is 1 to 1000000");
   tsr_profile *p = NULL;

@@ -28,7 +28,7 @@ typedef struct op_sum {
 } op_sum;
 
 typedef struct profile_page {
-  const json *rows, *events;
+  const json *rows, *events, *overlap;
   op_sum ops[MOST_OPS]; /* the last one: all others */
   int n_ops;
   double step; /* the last */
@@ -83,6 +83,21 @@ static void open_chart(strb *out, int rows) {
   strb_printf(out, "<div><svg width=\"%d\" height=\"%d\">\n", WIDTH, rows * ROW + 4);
 }
 
+/* How much of the copies went on beside kernels, in words. */
+static void overlap(profile_page *p) {
+  for (const json *o = children(p->overlap); o; o = o->next) {
+    const double part = json_num(o, "overlap", -1);
+    strb_puts(p->out, "<p>Copies on ");
+    page_text(p->out, json_str(o, "device", ""));
+    strb_printf(p->out, ": %.6g us, kernels beside them %.6g us, both at once %.6g us", json_num(o, "copy_ns", 0) / 1e3,
+                json_num(o, "kernel_ns", 0) / 1e3, json_num(o, "both_ns", 0) / 1e3);
+    if (part >= 0) strb_printf(p->out, ", %.0f%% of the shorter of the two", 100 * part);
+    strb_puts(p->out, *json_str(o, "waits", "") ? ": " : "");
+    page_text(p->out, json_str(o, "waits", ""));
+    strb_puts(p->out, ".</p>\n");
+  }
+}
+
 /* One launch a line, at its time. */
 static void timeline(profile_page *p) {
   double first = -1, end = 0;
@@ -110,6 +125,7 @@ static void timeline(profile_page *p) {
         color_of(p, json_str(json_get(e, "args"), "kernel", "")), json_str(e, "name", ""), what);
   }
   strb_puts(p->out, "</svg></div>\n");
+  overlap(p);
 }
 
 /* Time, or bytes, of each op as a share of the most. */
@@ -190,7 +206,7 @@ int profile_page_write(const char *path, const char *what, const char *profile, 
   if (!st) st = json_parse(&a, trace, strlen(trace), "trace", &events);
   int rc = EXIT_OK;
   if (!st) {
-    profile_page p = {.rows = json_get(rows, "rows"), .events = json_get(events, "traceEvents"), .out = &out};
+    profile_page p = {.rows = json_get(rows, "rows"), .events = json_get(events, "traceEvents"), .overlap = json_get(rows, "overlap"), .out = &out};
     sum_up(&p);
     page(&p, what);
     if (!strb_ok(&out)) st = st_oom();

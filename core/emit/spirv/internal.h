@@ -43,6 +43,7 @@ struct emitter {
   const tsr_caps *caps;
   const ir_op *kernel;
   arena *a; /* values of this kernel */
+  bool rounds; /* functions need be no better than rounding to 16 bits leaves */
   bool wide, exact, has_barrier, in_subgroups; /* in_subgroups: lanes ask others, or may */
   bool pairs; /* no 64-bit integers: addresses are two words */
   int64_t block[3], shared_bytes;

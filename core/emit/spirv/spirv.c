@@ -253,6 +253,7 @@ static tsr_status emit_kernel(const ir_op *k, const tsr_caps *caps, arena *a, be
   e.s.minor = caps->spirv_minor;
   e.wide = ir_get_bool(k, "wide_index", false);
   e.exact = ir_policy(k) != TSR_POLICY_FAST;
+  e.rounds = ir_get_bool(k, "rounds", false);
   e.block[0] = e.block[1] = e.block[2] = 1;
   ir_get_ints(k, "block", e.block, 3);
   e.shared_bytes = ir_get_int(k, "shared_bytes", 0);

@@ -51,6 +51,7 @@ static const ir_opdef rows[] = {
                I("scratch_bytes", false, "0", "CPU: bytes per thread"),
                I("raster", false, "0", "CPU: blocks of a matmul go row after row; 0 = column after column"),
                I("strip", false, "0", "CPU: elements of a strip; 0 = chosen by the backend"),
+               B("rounds", "false", "functions need be no better than rounding to 16 bits leaves"),
                S("path", false, "", "matrix path taken"), S("policy", false, "fast", "numerics policy")),
      .verify = target_verify_kernel, .help = "A kernel for one device; block arguments are pointers (views on the CPU)."},
     {NAME("const"), .code = TG_CONST, PLACE_SCALAR, .n_results = 1, .flags = IR_PURE | IR_POSITION,

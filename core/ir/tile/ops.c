@@ -58,6 +58,7 @@ static const ir_opdef rows[] = {
                     {"strip", IR_A_INT, false, "0", "CPU: elements that an elementwise program takes at once; 0 = chosen by the backend"},
                     {"reduction_kernels", IR_A_BOOL, false, "true", "CPU: rows are summed and normalised by fused kernels"},
                     {"family", IR_A_STR, false, "custom", "schedule family it came from; attention: flash attention written by hand, as profiles then call it"},
+                    {"rounds", IR_A_BOOL, false, "false", "every float of the graph there has 16 bits or fewer: functions need be no better than their rounding"},
                     {"policy", IR_A_STR, false, "fast", "numerics policy"}, {"stages", IR_A_INT, false, "0", "pipeline depth asked for; 0 = default"}),
      .verify = tile_verify_kernel, .help = "A block program; block arguments are views of global memory."},
     {NAME("block_id"), .code = T_BLOCK_ID, .n_results = 1, .flags = IR_PURE, .attrs = ATTRS({"axis", IR_A_INT, true, NULL, "0, 1 or 2"}),

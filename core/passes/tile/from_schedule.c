@@ -7,6 +7,7 @@
 #include "core/base/dtype.h"
 #include "core/base/hash.h"
 #include "core/base/int_math.h"
+#include "core/base/policy.h"
 #include "core/device/dialect.h"
 #include "core/passes/schedule/kernel.h"
 #include "core/passes/schedule/key.h"
@@ -107,6 +108,20 @@ static bool note_work(const kb_kernel *k) {
 /* Does a kernel's first launch write results too, besides its workspace? */
 static bool writes_results_in_parts(const ir_op *src) { return sched_family_of(src) == FAMILY_ATTENTION_BACKWARD; }
 
+/* No float of the graph has more than 16 bits, so that functions need not be right beyond what rounding leaves. Said
+ * where it is made use of. */
+static bool rounds_all(const kb_kernel *k) {
+  if (!caps_simd_like(k->opts->caps) || policy_named(k->opts->policy) != TSR_POLICY_FAST) return false;
+  for (const ir_op *o = k->src->regions[0]->first; o; o = o->next) {
+    if (o->def->level != IR_GRAPH) continue;
+    for (int i = 0; i < o->n_operands + o->n_results; i++) {
+      const ir_type *t = i < o->n_operands ? o->operands[i]->type : o->results[i - o->n_operands]->type;
+      if (dtype_is_float(t->dtype) && tsr_dtype_size(t->dtype) > 2) return false;
+    }
+  }
+  return true;
+}
+
 static tsr_status make_kernel(kb_kernel *k, ir_builder *top, const char *name, const ir_type *workspace) {
   const ir_op *src = k->src;
   const bool parts = k->split == SPLIT_PARTS && !writes_results_in_parts(src);
@@ -118,6 +133,7 @@ static tsr_status make_kernel(kb_kernel *k, ir_builder *top, const char *name, c
       !ir_set_attr(k->op, "family", ir_attr_str(k->m, ir_get_str(src, "family", ""))) ||
       !ir_set_attr(k->op, "policy", ir_attr_str(k->m, k->opts->policy)) || !note_work(k))
     return st_oom();
+  if (rounds_all(k) && !ir_set_attr(k->op, "rounds", ir_attr_bool(k->m, true))) return st_oom();
   if (k->params.warps && !ir_set_attr(k->op, "warps", ir_attr_int(k->m, k->params.warps))) return st_oom();
   if (k->params.raster && !ir_set_attr(k->op, "raster", ir_attr_int(k->m, k->params.raster))) return st_oom();
   if (on_cpu(k) && k->params.vectorize >= SCHED_LEAST_STRIP &&
