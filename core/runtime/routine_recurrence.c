@@ -1,7 +1,7 @@
 /* core/runtime/routine_recurrence.c - the routine `recurrence`: the loop of rnn, gru and lstm over its steps, in one
- * call (routine_recurrence_body.h), for f32 and f64. A step's states go to cores in blocks of neighbouring ones, as wide
- * as there are cores for, since each row of r then has more lines next to each other; entries of the batch go together,
- * so that a block's part of r is read once a step for several. */
+ * call (routine_recurrence_body.h), for f32 and f64. A step's states go to cores in blocks of neighbouring ones, as
+ * wide as there are cores for, since each row of r then has more lines next to each other; entries of the batch go
+ * together, so that a block's part of r is read once a step for several. */
 #include <math.h>
 #include <string.h>
 

@@ -18,6 +18,10 @@ static float *map_slot(const cpuk_map_args *p, int reg) {
   return p->file + CPUK_MAP_UNIFORM * CPUK_MAP_WIDTH + (size_t)reg * (p->block + CPUK_MAP_WIDTH);
 }
 
+#define MAP_BIT(reg) ((uint64_t)((reg) < CPUK_MAP_VARYING) << ((reg) % 64))
+
+#include "body_map_chain.h"
+
 #define MAP_LOOP(expr)                                                                                      \
   for (size_t j = 0; j < m; j++) {                                                                          \
     const vf x = v_load(a + (ptrdiff_t)j * ma), y = v_load(b + (ptrdiff_t)j * mb);                          \
@@ -76,8 +80,6 @@ static void map_stage(float *to, const float *from, ptrdiff_t stride, size_t n) 
     for (size_t j = 0; j < n; j++) to[j] = from[(ptrdiff_t)j * stride];
 }
 
-#define MAP_BIT(reg) ((uint64_t)((reg) < CPUK_MAP_VARYING) << ((reg) % 64))
-
 /* The registers that folds alone read, a bit each: their operands need not be staged. Of the steps from `from` on. */
 static uint64_t map_folded(const cpuk_map_args *p, size_t from) {
   uint64_t folded = 0, other = 0;
@@ -97,15 +99,28 @@ VINL void map_fetch(const float *from, ptrdiff_t ahead, size_t n) {
     for (size_t k = 0; k < n * sizeof *from; k += 64) __builtin_prefetch((const char *)from + ahead + k, 0, 2);
 }
 
+/* What holds for all blocks: the steps that vary begin at `from`, those of the chain at their end at `chain`; which
+ * operands folds and the chain alone read, a bit each. */
+typedef struct map_way {
+  size_t from, chain;
+  uint64_t folded, chained;
+} map_way;
+
+static map_way map_way_of(const cpuk_map_args *p, size_t from) {
+  const size_t chain = map_chain_first(p, from);
+  return (map_way){from, chain, map_folded(p, from), map_chained(p, from, chain)};
+}
+
 /* The operands of a block: where they lie, or copied to their registers. */
-static void map_inputs(const cpuk_map_args *p, map_file *f, uint64_t in_place, size_t row, size_t at, size_t n) {
+static void map_inputs(const cpuk_map_args *p, map_file *f, const map_way *w, size_t row, size_t at, size_t n) {
   for (size_t i = 0; i < p->n_in; i++) {
     const cpuk_map_operand *o = &p->in[i];
     const float *from = o->p + (ptrdiff_t)row * o->row + (ptrdiff_t)at * o->column;
     if (o->reg >= CPUK_MAP_VARYING) continue;
     map_fetch(from, o->ahead, n);
-    const bool here = in_place >> o->reg & 1 && (o->column == 1 || o->column == 2);
-    f->at[o->reg] = from, f->even[o->reg] = here && o->column == 2;
+    const bool fold = n >= VF && w->folded >> o->reg & 1 && (o->column == 1 || o->column == 2);
+    const bool here = fold || (w->chained >> o->reg & 1 && o->column == 1);
+    f->at[o->reg] = from, f->even[o->reg] = fold && o->column == 2;
     if (here) continue;
     if (n % VF || o->column != 1) {
       f->at[o->reg] = map_slot(p, o->reg);
@@ -129,19 +144,21 @@ static void map_fold_steps(const cpuk_map_args *p, const cpuk_map_step *t, map_f
   f->at[dst] = to;
 }
 
-/* A block by the steps from `from` on. */
-static void map_block(const cpuk_map_args *p, map_file *f, size_t from, uint64_t folded, size_t row, size_t at,
-                      size_t n) {
+static void map_block(const cpuk_map_args *p, map_file *f, const map_way *w, size_t row, size_t at, size_t n) {
   const size_t m = (n + VF - 1) / VF;
   const bool whole = n % VF == 0, folds = n >= VF;
   float *out = p->out + (ptrdiff_t)row * p->out_row + at;
-  map_inputs(p, f, folds ? folded : 0, row, at, n);
-  for (size_t i = from, more; i < p->n_steps; i += 1 + more) {
+  map_inputs(p, f, w, row, at, n);
+  for (size_t i = w->from, more; i < w->chain; i += 1 + more) {
     const cpuk_map_step *t = &p->steps[i];
     more = folds ? cpuk_map_fold_more(t) : 0;
     const bool last = i + more + 1 == p->n_steps;
     if (more) map_fold_steps(p, t, f, last ? out : map_slot(p, t[more].dst), n);
     else map_step(t, f, whole && last ? out : map_slot(p, t->dst), m);
+  }
+  if (w->chain < p->n_steps) {
+    map_chain(p->steps + w->chain, p->steps + p->n_steps, f, out, n);
+    return;
   }
   const float *result = f->at[p->steps[p->n_steps - 1].dst];
   if (result == out) return;
@@ -225,14 +242,14 @@ static void map_rows(const cpuk_map_args *p, size_t from) {
   for (size_t i = 0; i < p->n_in; i++)
     if (p->in[i].reg >= CPUK_MAP_VARYING) f.at[p->in[i].reg] = map_slot(p, p->in[i].reg);
   map_uniform(p, &f, 0, p->n_once);
-  const uint64_t folded = map_folded(p, from);
+  const map_way w = map_way_of(p, from);
   for (size_t row = 0; row < p->rows; row++) {
     for (size_t i = 0; i < p->n_in; i++)
       if (p->in[i].reg >= CPUK_MAP_VARYING)
         v_store(map_slot(p, p->in[i].reg), v_set1(p->in[i].p[(ptrdiff_t)row * p->in[i].row]));
     map_uniform(p, &f, p->n_once, p->n_row);
     for (size_t at = 0; at < p->n; at += p->block)
-      map_block(p, &f, from, folded, row, at, p->n - at < p->block ? p->n - at : p->block);
+      map_block(p, &f, &w, row, at, p->n - at < p->block ? p->n - at : p->block);
   }
 }
 

@@ -122,8 +122,8 @@ MAP_FOLD(map_fold_add_mixed, SC_ADD, MAP_FOLD_MIXED)
 MAP_FOLD(map_fold_min_mixed, SC_MIN, MAP_FOLD_MIXED)
 MAP_FOLD(map_fold_max_mixed, SC_MAX, MAP_FOLD_MIXED)
 
-/* d[i] = all taps of element i joined, the first one first, i < n. Taps that move begin `off` elements behind their p. d
- * is none of the taps. */
+/* d[i] = all taps of element i joined, the first one first, i < n. Taps that move begin `off` elements behind their p.
+ * d is none of the taps. */
 typedef void (*map_fold_fn)(const map_tap *x, size_t taps, ptrdiff_t off, float *d, size_t n);
 
 /* For taps that move as these do. */
@@ -133,5 +133,6 @@ static map_fold_fn map_fold_of(int code, const map_tap *x, size_t taps) {
                                                        {map_fold_max, map_fold_max_even, map_fold_max_mixed}};
   bool even = true, next = true;
   for (size_t t = 0; t < taps; t++) even &= x[t].move == 2 * VF, next &= x[t].move == VF;
-  return folds[code == SC_ADD ? 0 : code == SC_MIN ? 1 : 2][next ? MAP_FOLD_NEXT : even ? MAP_FOLD_EVEN : MAP_FOLD_MIXED];
+  const int kind = next ? MAP_FOLD_NEXT : even ? MAP_FOLD_EVEN : MAP_FOLD_MIXED;
+  return folds[code == SC_ADD ? 0 : code == SC_MIN ? 1 : 2][kind];
 }
