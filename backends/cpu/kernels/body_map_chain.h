@@ -1,7 +1,7 @@
 /* The end of an elementwise program, where each step takes the result of the one before and nothing else does: bias,
- * residual and relu behind a product. Eight vectors at a time stay in registers from step to step, and operands are read
- * where they lie, also the last ones of a row that are no whole vector. The same functions as step by step, so the same
- * bits. Included by body_map.h. */
+ * residual and relu behind a product. Eight vectors at a time stay in registers from step to step, and operands are
+ * read where they lie, also the last ones of a row that are no whole vector. The same functions as step by step, so the
+ * same bits. Included by body_map.h. */
 #include "backends/cpu/kernels/map_fold.h"
 
 static bool map_chains(uint8_t code) {
