@@ -1,6 +1,7 @@
 /* backends/cpu/convolve.c - the convolve instruction: weights by the windows over an image (core/ir/tile/unfold.h)
- * where neighbouring places lie next to each other. The part of the image that a block reaches is copied once, zeros
- * around it, and the micro-kernel reads it at as many offsets as a window has elements. */
+ * where neighbouring places lie next to each other, or as far apart as a pixel of few channels is long. The part of the
+ * image that a block reaches is copied once, zeros around it, next to each other, and the micro-kernel reads it at as
+ * many offsets as a window has elements. */
 #include <string.h>
 
 #include "backends/cpu/vm.h"
@@ -141,14 +142,15 @@ static span span_of(const box *b, int64_t n_line, int64_t k) {
   return s;
 }
 
-static void copy_line(const vm *v, const box *b, const span *spans, const float *line, float *to) {
+/* element: how far apart neighbours of the line are. */
+static void copy_line(const vm *v, const box *b, const span *spans, const float *line, int64_t element, float *to) {
   for (int64_t f = 0; f < b->phases; f++, to += b->phase) {
     const span s = spans[f];
     const size_t n = (size_t)(s.end - s.from);
-    const float *first = line + s.x + s.from * b->step;
-    const cpuk_copy_args c = {to + s.from, first, 0, 1, 0, b->step, 1, n, sizeof *to};
+    const float *first = line + (s.x + s.from * b->step) * element;
+    const cpuk_copy_args c = {to + s.from, first, 0, 1, 0, b->step * element, 1, n, sizeof *to};
     for (int64_t k = 0; k < s.from; k++) to[k] = 0;
-    if (n && b->step == 1) memcpy(to + s.from, first, n * sizeof *to);
+    if (n && b->step * element == 1) memcpy(to + s.from, first, n * sizeof *to);
     else if (n) v->k->lanes->copy2d(&c);
     for (int64_t k = s.end; k < b->phase; k++) to[k] = 0;
   }
@@ -163,7 +165,7 @@ static int row_axis(const box *b) {
 /* The part of the image that the block reaches, line by line. */
 static void copy_box(const vm *v, const box *b, const span *spans, const cpu_desc *image, float *to) {
   const float *memory = (const float *)(const void *)vm_base(v, image);
-  const int64_t *ext = vm_ext(v, image), line = b->phase * b->phases;
+  const int64_t *ext = vm_ext(v, image), line = b->phase * b->phases, element = image->strides[b->axis];
   const int rank = b->u.rank, row = row_axis(b);
   const int64_t rows = row < 0 ? 1 : b->size[row], stride = row < 0 ? 0 : image->strides[row],
                 first = row < 0 ? 0 : b->low[row], apart = row < 0 ? 1 : b->grid[row], n_rows = row < 0 ? 1 : ext[row];
@@ -181,13 +183,13 @@ static void copy_box(const vm *v, const box *b, const span *spans, const cpu_des
       place += inside ? x * image->strides[d] : 0;
     }
     if (inside && whole) {
-      const cpuk_copy_args c = {to, memory + place + first * stride + spans[0].x, line, 1, stride * apart, b->step,
-                                (size_t)rows, (size_t)line, sizeof *to};
+      const cpuk_copy_args c = {to, memory + place + first * stride + spans[0].x * element, line, 1, stride * apart,
+                                b->step * element, (size_t)rows, (size_t)line, sizeof *to};
       v->k->lanes->copy2d(&c);
       to += rows * line;
     } else {
       for (int64_t r = first; r < first + rows * apart; r += apart, to += line) {
-        if (inside && r >= 0 && r < n_rows) copy_line(v, b, spans, memory + place + r * stride, to);
+        if (inside && r >= 0 && r < n_rows) copy_line(v, b, spans, memory + place + r * stride, element, to);
         else memset(to, 0, (size_t)line * sizeof *to);
       }
     }
@@ -213,6 +215,7 @@ static bool is_plane(const box *b, int row, const int64_t *ext) {
 static void copy_plane(const vm *v, const box *b, int row, const span *spans, const cpu_desc *image, float *to) {
   const float *line = (const float *)(const void *)vm_base(v, image);
   const int64_t low = b->low[row], apart = b->grid[row], stride = image->strides[row] * apart,
+                element = image->strides[b->axis],
                 first = low < 0 ? ceil_div(-low, apart) : 0, n = vm_ext(v, image)[row] - low,
                 end = min64(b->size[row], n > 0 ? (n - 1) / apart + 1 : 0);
   for (int d = 0; d < b->u.rank; d++)
@@ -221,8 +224,8 @@ static void copy_plane(const vm *v, const box *b, int row, const span *spans, co
   to += first * b->phase * b->phases;
   for (int64_t f = 0; f < b->phases && first < end; f++, to += b->phase) {
     const span s = spans[f];
-    const cpuk_copy_args c = {to + s.from, line + s.x + s.from * b->step, b->phase * b->phases, 1, stride, b->step,
-                              (size_t)(end - first), (size_t)(s.end - s.from), sizeof *to};
+    const cpuk_copy_args c = {to + s.from, line + (s.x + s.from * b->step) * element, b->phase * b->phases, 1, stride,
+                              b->step * element, (size_t)(end - first), (size_t)(s.end - s.from), sizeof *to};
     v->k->lanes->copy2d(&c);
   }
 }

@@ -1,9 +1,11 @@
 /* core/runtime/routine_recurrence.c - the routine `recurrence`: the loop of rnn, gru and lstm over its steps, in one
- * call (routine_recurrence_body.h), for f32 and f64. A step's states go to cores in blocks of neighbouring ones, all
- * entries of the batch together, so that a block's part of r is read once a step. */
+ * call (routine_recurrence_body.h), for f32 and f64. A step's states go to cores in blocks of neighbouring ones, as
+ * wide as there are cores for, since each row of r then has more lines next to each other; entries of the batch go
+ * together, so that a block's part of r is read once a step for several. */
 #include <math.h>
 #include <string.h>
 
+#include "core/base/int_math.h"
 #include "core/runtime/routine_call.h"
 
 typedef enum recurrent_cell { RNN, GRU, LSTM } recurrent_cell;
@@ -13,6 +15,7 @@ typedef struct recurrence {
   recurrent_cell cell;
   bool reverse, reset_after, relu;
   int64_t steps, batch, n, gates, t; /* n: states of an entry; t: the step that is computed */
+  int64_t width;          /* states of an item */
   int phase;              /* gru: the second product needs all reset states */
   const void *x, *r, *bias;
   const int32_t *lengths; /* NULL: all steps */
@@ -55,11 +58,18 @@ static recurrence described(routine_call *c) {
 /* A step that takes less isn't worth a thread. */
 enum { WORTH_A_THREAD = 200000 };
 
+/* States of an item: an even share for each core, in whole lines. */
+static int64_t item_width(const routine_call *c, int64_t n, int64_t most, int64_t line) {
+  const int64_t cores = c->dev && c->dev->caps.n_cores > 1 ? c->dev->caps.n_cores : 1;
+  return min64(most, round_up(ceil_div(n, cores), line));
+}
+
 tsr_status routine_recurrence(routine_call *c) {
   recurrence q = described(c);
   const size_t size = tsr_dtype_size(c->type), state = (size_t)(q.batch * q.n) * size;
   void (*fn)(void *, int64_t, int) = c->type == TSR_F64 ? step_f64 : step_f32;
-  const int64_t width = c->type == TSR_F64 ? UNITS_f64 : UNITS_f32, blocks = (q.n + width - 1) / width;
+  q.width = item_width(c, q.n, c->type == TSR_F64 ? UNITS_f64 : UNITS_f32, (int64_t)(64 / size));
+  const int64_t blocks = ceil_div(q.n, q.width);
   const bool spread = 2 * q.batch * q.n * q.n * q.gates >= WORTH_A_THREAD;
   if (!state) return NULL;
   char *scratch = al_alloc(c->al, 4 * state, 64);

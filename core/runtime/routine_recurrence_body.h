@@ -1,32 +1,37 @@
 /* core/runtime/routine_recurrence_body.h - a block of states of one step of a recurrence, for one element type:
  * included once each with T, NAME, EXP and TANH defined. */
 
-typedef T NAME(vector) __attribute__((vector_size(16)));
-enum { NAME(W) = 16 / sizeof(T), NAME(UNITS) = 4 * NAME(W), NAME(GATES) = 4 };
+/* States of an item at most, entries whose sums are kept at once, rows of r that one pass adds. */
+enum { NAME(UNITS) = 512 / sizeof(T), NAME(ENTRIES) = 8, NAME(ROWS) = 4, NAME(GATES) = 4 };
 
 static T NAME(sigmoid)(T x) { return 1 / (1 + EXP(-x)); }
 
-/* Two rows of h times UNITS columns of r: to = h r. */
-static void NAME(two_rows)(const T *h, const T *k, const T *r, int64_t stride, int64_t n, T to[2][NAME(UNITS)]) {
-  NAME(vector) s[2][4] = {{{0}}};
-  for (int64_t i = 0; i < n; i++)
-    for (int v = 0; v < 4; v++) {
-      NAME(vector) x;
-      memcpy(&x, r + i * stride + v * NAME(W), sizeof x);
-      s[0][v] += x * h[i];
-      s[1][v] += x * k[i];
-    }
-  memcpy(to, s, sizeof s);
+/* to[j] += h[0] r[j] + h[1] r[stride + j] + .., one row after the other. */
+static void NAME(add_rows)(T *restrict to, const T *h, const T *restrict r, int64_t stride, int64_t width) {
+  const T *restrict b = r + stride, *restrict c = b + stride, *restrict d = c + stride;
+  for (int64_t j = 0; j < width; j++) to[j] = to[j] + h[0] * r[j] + h[1] * b[j] + h[2] * c[j] + h[3] * d[j];
 }
 
-/* The same for fewer columns, a column at a time. */
-static void NAME(narrow_rows)(const T *h, const T *k, const T *r, int64_t stride, int64_t n, int64_t width,
-                              T to[2][NAME(UNITS)]) {
-  for (int64_t j = 0; j < width; j++) {
-    T a = 0, b = 0;
-    for (int64_t i = 0; i < n; i++) a += h[i] * r[i * stride + j], b += k[i] * r[i * stride + j];
-    to[0][j] = a, to[1][j] = b;
-  }
+static void NAME(add_row)(T *restrict to, const T *h, const T *restrict r, int64_t width) {
+  for (int64_t j = 0; j < width; j++) to[j] += h[0] * r[j];
+}
+
+/* sums[entry][gate][j] = h r for some gates and entries, whose states are n apart. Rows of r are far apart, a few lines
+ * of each: those of the next pass are fetched during this one, which all entries read from L1. */
+static void NAME(products)(const T *h, const T *r, int64_t n, int64_t stride, int64_t first, int64_t last,
+                           int64_t entries, int64_t width, T (*sums)[NAME(GATES)][NAME(UNITS)]) {
+  enum { R = NAME(ROWS), LINE = 64 / sizeof(T) };
+  memset(sums, 0, (size_t)entries * sizeof *sums);
+  for (int64_t i = 0; i < n; i += R)
+    for (int64_t g = first; g < last; g++) {
+      const T *rows = r + i * stride + g * n;
+      for (int64_t k = R; k < 2 * R && i + k < n; k++)
+        for (int64_t j = 0; j < width; j += LINE) __builtin_prefetch(rows + k * stride + j);
+      for (int64_t e = 0; e < entries; e++)
+        if (i + R <= n) NAME(add_rows)(sums[e][g], h + e * n + i, rows, stride, width);
+        else
+          for (int64_t k = 0; k < n - i; k++) NAME(add_row)(sums[e][g], h + e * n + i + k, rows + k * stride, width);
+    }
 }
 
 /* State j of an entry: z are its gates' products with the state before, bias included; x those with the inputs. */
@@ -67,23 +72,18 @@ static void NAME(finish_state)(const recurrence *q, int64_t entry, int64_t j, co
 static void NAME(step)(void *arg, int64_t item, int worker) {
   const recurrence *q = arg;
   const bool two = q->cell == GRU && !q->reset_after;
-  const int64_t j = item * NAME(UNITS), left = q->n - j, width = left < NAME(UNITS) ? left : NAME(UNITS),
-                stride = q->gates * q->n, first = two && q->phase ? 2 : 0, last = two && !q->phase ? 2 : q->gates;
+  const int64_t j = item * q->width, width = min64(q->n - j, q->width), stride = q->gates * q->n,
+                first = two && q->phase ? 2 : 0, last = two && !q->phase ? 2 : q->gates;
   const T *states = two && q->phase ? q->reset : q->before;
-  for (int64_t entry = 0; entry < q->batch; entry += 2) {
-    const bool pair = entry + 1 < q->batch;
-    const T *h = states + entry * q->n, *k = pair ? h + q->n : h;
-    T products[NAME(GATES)][2][NAME(UNITS)] = {{{0}}};
-    for (int64_t g = first; g < last; g++) {
-      const T *r = (const T *)q->r + g * q->n + j;
-      if (width == NAME(UNITS)) NAME(two_rows)(h, k, r, stride, q->n, products[g]);
-      else NAME(narrow_rows)(h, k, r, stride, q->n, width, products[g]);
-    }
-    for (int row = 0; row <= pair; row++)
+  T sums[NAME(ENTRIES)][NAME(GATES)][NAME(UNITS)];
+  for (int64_t entry = 0; entry < q->batch; entry += NAME(ENTRIES)) {
+    const int64_t entries = min64(q->batch - entry, NAME(ENTRIES));
+    NAME(products)(states + entry * q->n, (const T *)q->r + j, q->n, stride, first, last, entries, width, sums);
+    for (int64_t e = 0; e < entries; e++)
       for (int64_t i = 0; i < width; i++) {
-        T z[NAME(GATES)];
-        for (int g = 0; g < NAME(GATES); g++) z[g] = products[g][row][i];
-        NAME(finish_state)(q, entry + row, j + i, z);
+        T z[NAME(GATES)] = {0};
+        for (int64_t g = first; g < last; g++) z[g] = sums[e][g][i];
+        NAME(finish_state)(q, entry + e, j + i, z);
       }
   }
 }

@@ -1,7 +1,7 @@
 /* The micro-kernel of elementwise programs, of every instruction set that this machine has, beside the kernels over
  * strips: random programs over rows of every length around a vector and a block, with folds among their steps,
- * operands with strides, of a row alone or of all rows, and results in place. The same bits (of NaNs: that there is
- * one), and nothing written but the result. */
+ * operands with strides, of a row alone or of all rows, rows next to each other or apart, and results in place. The
+ * same bits (of NaNs: that there is one), and nothing written but the result. */
 #include "backends/cpu/kernels/map_fold.h"
 #include "tests/support/cpu_kernels_test.h"
 
@@ -66,9 +66,12 @@ static void go_on(problem *p, cpuk_map_step *t, size_t *uniform) {
   t[1].dst = new_reg(p, 2, uniform);
 }
 
+/* Rows of the result lie apart, or next to each other, as those of operands may. */
 static void draw(problem *p, const cpuk_lanes *l, size_t rows, size_t n) {
   size_t uniform = 0;
-  *p = (problem){.args = {.n_in = 1 + test_u32() % MOST_IN, .n_constants = 2, .rows = rows, .n = n, .out_row = ROW}};
+  const ptrdiff_t out_row = test_u32() % 2 ? ROW : (ptrdiff_t)n;
+  *p = (problem){.args = {.n_in = 1 + test_u32() % MOST_IN, .n_constants = 2, .rows = rows, .n = n}};
+  p->args.out_row = out_row;
   cpuk_map_args *a = &p->args;
   for (size_t i = 0; i < 2; i++) p->constants[i] = (cpuk_map_constant){draw_number(), new_reg(p, 0, &uniform)};
   for (size_t i = 0; i < MOST_IN; i++)
@@ -78,7 +81,7 @@ static void draw(problem *p, const cpuk_lanes *l, size_t rows, size_t n) {
     const ptrdiff_t column = 1 + (ptrdiff_t)(test_u32() % 4) % 3;
     const int level = i && test_u32() % 3 == 0 ? 1 : 2;
     const bool in_place = !i && test_u32() % 2;
-    const ptrdiff_t to_next = in_place ? ROW : test_u32() % 2 ? column * (ptrdiff_t)n : 0;
+    const ptrdiff_t to_next = in_place ? out_row : test_u32() % 2 ? column * (ptrdiff_t)n : 0;
     p->in[i] = (cpuk_map_operand){in_place ? out : memory[i], to_next, in_place ? 1 : column,
                                   test_u32() % 2 ? 256 : 0, new_reg(p, level, &uniform)};
   }
@@ -129,32 +132,40 @@ static size_t longest_fold(const problem *p) {
 }
 
 static void compare(const char *who, const problem *p, const cpuk_lanes *l) {
+  static float all[MOST_ROWS * ROW];
   const cpuk_map_args *a = &p->args;
-  for (size_t row = 0; row < MOST_ROWS; row++) {
-    const float *want = row < a->rows && a->n ? reference(p, l, row) : NULL;
-    for (size_t k = 0; k < ROW; k++) {
-      const float got = out[row * ROW + k], x = want && k < a->n ? want[k] : copy[row * ROW + k];
-      CHECK(test_to_bits(got) == test_to_bits(x) || (isnan(got) && isnan(x)),
-            "%s: %zu steps, %zu rows of %zu, element %zu of row %zu: %g for %g", who, a->n_steps, a->rows, a->n, k, row,
-            (double)got, (double)x);
-    }
+  memcpy(all, copy, sizeof all);
+  for (size_t row = 0; row < a->rows && a->n; row++)
+    memcpy(all + (ptrdiff_t)row * a->out_row, reference(p, l, row), a->n * sizeof *all);
+  for (size_t k = 0; k < MOST_ROWS * ROW; k++) {
+    const float got = out[k], x = all[k];
+    CHECK(test_to_bits(got) == test_to_bits(x) || (isnan(got) && isnan(x)),
+          "%s: %zu steps, %zu rows of %zu, %td apart, element %zu: %g for %g", who, a->n_steps, a->rows, a->n,
+          a->out_row, k, (double)got, (double)x);
   }
+}
+
+/* A fold of three operands or more that the steps which vary begin with, and something behind it. */
+static bool begins_with_fold(const problem *p) {
+  const size_t from = p->args.n_once + p->args.n_row, more = cpuk_map_fold_more(&p->steps[from]);
+  return more && from + more + 1 < p->args.n_steps;
 }
 
 int main(void) {
   static const size_t lengths[] = {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 49, 63, 64, 65, 127, 128, 129, 511, 512, 513, MOST_N};
   static problem p;
   const cpuk_table *t;
-  size_t most = 0;
+  size_t most = 0, first = 0;
   for (size_t i = 0; (t = cpuk_available(i)) != NULL; i++)
     for (size_t n = 0; n < sizeof lengths / sizeof *lengths; n++)
       for (int round = 0; round < 40; round++) {
         draw(&p, t->lanes, test_u32() % (MOST_ROWS + 1), lengths[n]);
         const size_t longest = longest_fold(&p);
-        most = longest > most ? longest : most;
+        most = longest > most ? longest : most, first += begins_with_fold(&p);
         t->lanes->map(&p.args);
         compare(t->features, &p, t->lanes);
       }
+  CHECK(first >= 20, "%zu programs begin with a fold", first);
   CHECK(most >= 6, "the longest fold has %zu steps", most);
   return test_report("test_cpu_map_f32");
 }

@@ -182,6 +182,10 @@ static const struct meaning {
     {"%a: tensor<1x1x5xf64>", OPA("0", "average_pool", "%a", "kernel = [3], strides = [3], ceil_mode = true, count_include_pad = true"), "1x1x2xf64", {{1, 2, 3, 4, 5}}, {2, 4.5}},
     {"%a: tensor<1x1x5xf64>", OPA("0", "average_pool", "%a", "kernel = [2], dilations = [3]"), "1x1x2xf64", {{1, 2, 3, 4, 5}}, {2.5, 3.5}},
     {"%a: tensor<1x1x1xf64>", OPA("0", "average_pool", "%a", "kernel = [2], dilations = [4], low = [2], high = [2]"), "1x1x1xf64", {{7}}, {0}},
+    /* so many places that their counts are computed where they are read, not constants */
+    {"", OPA("a", "iota", "", "shape = [1, 1, 2099], axis = 2, dtype = \"f64\"") OPA("b", "average_pool", "%a", "kernel = [3], strides = [2], low = [1], high = [1]") OPA("0", "slice", "%b", "starts = [0, 0, 0], sizes = [1, 1, 2]"), "1x1x2xf64", {{0}}, {0.5, 2}},
+    {"", OPA("a", "iota", "", "shape = [1, 1, 2099], axis = 2, dtype = \"f64\"") OPA("b", "average_pool", "%a", "kernel = [3], strides = [2], low = [1], high = [1]") OPA("0", "slice", "%b", "starts = [0, 0, 1048], sizes = [1, 1, 2]"), "1x1x2xf64", {{0}}, {2096, 2097.5}},
+    {"", OPA("a", "iota", "", "shape = [1, 1, 1, 1026], axis = 3, dtype = \"f64\"") OPA("c", "broadcast", "%a", "shape = [1, 1, 3, 1026]") OPA("b", "average_pool", "%c", "kernel = [3, 3], low = [1, 1], high = [1, 1]") OPA("0", "slice", "%b", "starts = [0, 0, 0, 1023], sizes = [1, 1, 1, 3]"), "1x1x1x3xf64", {{0}}, {1023, 1024, 1024.5}},
     {"%a: tensor<1x2x2x2xf64>", OPA("0", "average_pool", "%a", "kernel = [2, 2], layout = \"nhwc\""), "1x1x1x2xf64", {{1, 10, 2, 20, 3, 30, 4, 40}}, {2.5, 25}},
     {"%a: tensor<1x1x3x3xf64>", OPA("0", "average_pool", "%a", "kernel = [2, 2], padding = \"same\""), "1x1x3x3xf64", {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, {3, 4, 4.5, 6, 7, 7.5, 7.5, 8.5, 9}},
     {"%a: tensor<1x2x1x1x2xf64>", OPA("0", "average_pool", "%a", "layout = \"nhwc\""), "1x1x1x1x2xf64", {{1, 2, 3, 4}}, {2, 3}},
@@ -382,6 +386,9 @@ static const struct fused { const char *args, *body, *results, *types, *families
     {"%a: tensor<2x8x9x9xbf16>, %w: tensor<16x8x1x1xbf16>", OP("0", "conv2d", "%a, %w"), "%0", "tensor<2x16x9x9xbf16>", "matmul"},
     {"%a: tensor<2x8x9x9xi8>, %w: tensor<16x8x3x3xi8>, %b: tensor<16xi32>", OPA("0", "conv2d", "%a, %w, %b", "padding = \"same\"") OP("1", "relu", "%0"), "%1", "tensor<2x16x9x9xi32>", "matmul"},
     {"%a: tensor<64x9xu8>, %w: tensor<9x32xi8>", OP("0", "matmul", "%a, %w") OPA("1", "transpose", "%0", "perm = [1, 0]"), "%1", "tensor<32x64xi32>", "matmul elementwise"},
+    /* groups' rows are the channels of what follows; a batch lies before them, or none */
+    {"%a: tensor<2x8x9x9xf32>, %w: tensor<16x2x3x3xf32>, %b: tensor<16xf32>, %s: tensor<1x16x1x1xf32>, %c: tensor<2x16x7x7xf32>", OPA("0", "conv2d", "%a, %w, %b", "groups = 4") OP("1", "mul", "%0, %s") OP("2", "add", "%1, %c") OP("3", "relu", "%2"), "%3", "tensor<2x16x7x7xf32>", "matmul"},
+    {"%a: tensor<2x8x9xf32>, %w: tensor<16x2x3xf32>, %b: tensor<2x1x1xf32>, %s: tensor<16x1xf32>", OPA("0", "conv1d", "%a, %w", "groups = 4") OP("1", "mul", "%0, %s") OP("2", "add", "%1, %b"), "%2", "tensor<2x16x7xf32>", "matmul"},
     {"%a: tensor<2x8x9x9xf32>, %w: tensor<16x2x3x3xf32>", OPA("0", "conv2d", "%a, %w", "groups = 4"), "%0", "tensor<2x16x7x7xf32>", "matmul"},
     {"%a: tensor<2x8x9x9xf32>, %w: tensor<16x8x3x3xf32>, %b: tensor<16xf32>, %c: tensor<2x16x9x9xf32>, %s: tensor<1x16x1x1xf32>", OPA("0", "conv2d", "%a, %w, %b", "padding = \"same\"") OP("1", "mul", "%0, %s") OP("2", "add", "%1, %c") OP("3", "relu", "%2"), "%3", "tensor<2x16x9x9xf32>", "matmul"},
     {"%a: tensor<2x9x9x8xf32>, %w: tensor<3x3x1x8xf32>, %b: tensor<8xf32>", OPA("0", "conv2d", "%a, %w, %b", "groups = 8, layout = \"nhwc\"") OP("1", "relu", "%0"), "%1", "tensor<2x7x7x8xf32>", "elementwise"},

@@ -1,6 +1,7 @@
 /* Tests of the rule fft_convolution: products of spectra have a convolution's values, on the oracle, for any number of
  * axes, layout, groups, steps, gaps and padding; it fires where it is estimated to cost less and tells both costs, and
- * where it is asked for; what switches it off. And that the CPU reads windows of any size in place. */
+ * where it is asked for; what switches it off. And that the CPU reads windows of any size in place, and images whose
+ * channels lie next to each other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -189,12 +190,72 @@ static void windows_of_any_size_are_read_in_place(void **state) {
   tsr_context_destroy(&ctx);
 }
 
+/* What a program of the text computes on the CPU; *reads: it reads windows by "convolve". */
+static void run_on_cpu(const char *text, const gt_data *in, float *out, bool *reads) {
+  tsr_context *ctx;
+  tsr_device *dev;
+  tsr_program *p;
+  tsr_binding b[3] = {{0}};
+  char *target;
+  OK(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
+  OK(tsr_device_open(ctx, "cpu:0", &dev));
+  OK(tsr_program_parse(dev, text, strlen(text), "test", &(tsr_compile_options){.tune = TSR_TUNE_OFF}, &p));
+  OK(tsr_program_dump(p, TSR_LEVEL_TARGET, &target, NULL));
+  *reads = strstr(target, "fn = \"convolve\"") != NULL;
+  tsr_text_free(ctx, &target);
+  for (int i = 0; i < 3; i++) {
+    const tsr_tensor_info t = i < 2 ? tsr_program_input(p, i) : tsr_program_output(p, 0);
+    OK(tsr_buffer_create(dev, t.bytes, TSR_MEMORY_DEVICE, &b[i].buffer));
+    if (i < 2) OK(tsr_buffer_write(b[i].buffer, 0, in->p[i], t.bytes));
+  }
+  OK(tsr_program_run(p, NULL, b, b + 2));
+  OK(tsr_buffer_read(b[2].buffer, 0, out, tsr_program_output(p, 0).bytes));
+  for (int i = 0; i < 3; i++) tsr_buffer_destroy(&b[i].buffer);
+  tsr_program_destroy(&p);
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+}
+
+/* Pixels of up to four channels are read along the lines where they lie, of more are collected; Winograd's transforms,
+ * of windows of 3x3, take neither. Sums of at most 245 products below 1. */
+static void images_are_read_pixel_by_pixel(void **state) {
+  enum { H = 20, W = 23, OUT = 9, MOST = 2 * OUT * 25 * 28 };
+  for (int k = 0; k < 60; k++) {
+    const int c = k % 5 + 1, kernel = k % 3 ? k % 3 == 1 ? 3 : 7 : 1, step = k % 4 + 1,
+              pad = kernel == 1 ? 0 : draw(0, 2), batch = draw(1, 2), depthwise = c > 1 && k % 7 == 0,
+              out = depthwise ? c : OUT;
+    const int h = (H + 2 * pad - kernel) / step + 1, w = (W + 2 * pad - kernel) / step + 1;
+    static float got[MOST], want[MOST];
+    char args[160], body[400], type[60];
+    bool reads;
+    snprintf(args, sizeof args, "%%x: tensor<%dx%dx%dx%dxf32>, %%w: tensor<%dx%dx%dx%dxf32>", batch, H, W, c, out,
+             depthwise ? 1 : c, kernel, kernel);
+    snprintf(body, sizeof body,
+             "%%p = \"tessera.graph.transpose\"(%%x) {perm = [0, 3, 1, 2]}\n%%0 = \"tessera.graph.conv2d\"(%%p, %%w) "
+             "{groups = %d, strides = [%d, %d], low = [%d, %d], high = [%d, %d]}\n",
+             depthwise ? c : 1, step, step, pad, pad, pad, pad);
+    snprintf(type, sizeof type, "tensor<%dx%dx%dx%dxf32>", batch, out, h, w);
+    const char *text = gt_func(args, body, "%0", type);
+    ir_module *m = gt_parse(text);
+    gt_data in = gt_random(graph_find_func(m, NULL), (unsigned)k, -1, 1);
+    OK(graph_eval(graph_find_func(m, NULL), (const void *const *)in.p, (void *const[]){want}, NULL));
+    run_on_cpu(text, &in, got, &reads);
+    if (kernel == 7) assert_int_equal(reads, c <= 4);
+    for (int i = 0; i < batch * out * h * w; i++)
+      if (!(fabs((double)got[i] - (double)want[i]) <= 245 * 245 * 0x1p-24))
+        fail_msg("case %d, element %d: %g, not %g\n%s", k, i, (double)got[i], (double)want[i], text);
+    gt_free(&in);
+    ir_module_destroy(&m);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(spectra_have_a_convolutions_values),
       cmocka_unit_test(it_fires_where_it_costs_less_and_tells_why),
       cmocka_unit_test(what_cannot_be_is_refused),
       cmocka_unit_test(windows_of_any_size_are_read_in_place),
+      cmocka_unit_test(images_are_read_pixel_by_pixel),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,6 +172,32 @@ static void cells_follow_the_equations(void **state) {
     }
 }
 
+/* So many states that they are several items of different widths, and more entries than go together: the CPU against
+ * the oracle, whose sums are f64's. Sums of 150 products below 1/4 each, four steps of them. */
+static void many_states_and_entries_follow_the_oracle(void **state) {
+  enum { STATES = 150, ENTRIES = 11, T = 4 };
+  static const char *const ops[] = {"rnn", "gru", "lstm"};
+  static float got[T * ENTRIES * STATES], want[T * ENTRIES * STATES], h[2][3][ENTRIES * STATES];
+  for (int k = 0; k < 3; k++) {
+    char text[1024];
+    const int rows = (k == 2 ? 4 : k == 1 ? 3 : 1) * STATES;
+    snprintf(text, sizeof text,
+             "\"tessera.graph.func\"() ({\n^bb0(%%x: tensor<%dx%dx3xf32>, %%w: tensor<1x%dx3xf32>, %%r: "
+             "tensor<1x%dx%dxf32>):\n%%0, %%1%s = \"tessera.graph.%s\"(%%x, %%w, %%r)\n"
+             "\"tessera.graph.return\"(%%0, %%1%s)\n}) {sym_name = \"main\"}\n",
+             T, ENTRIES, rows, rows, STATES, k == 2 ? ", %2" : "", ops[k], k == 2 ? ", %2" : "");
+    ir_module *m = gt_parse(text);
+    gt_data in = gt_random(graph_find_func(m, NULL), 7, -0.25, 0.25);
+    OK(graph_eval(graph_find_func(m, NULL), (const void *const *)in.p, (void *const[]){want, h[0][0], h[0][1]}, NULL));
+    run(text, (const void *const *)in.p, (void *const[]){got, h[1][0], h[1][1]});
+    for (int i = 0; i < T * ENTRIES * STATES; i++)
+      if (!(fabs((double)got[i] - (double)want[i]) <= 2e-5))
+        fail_msg("%s: %d is %g, not %g", ops[k], i, (double)got[i], (double)want[i]);
+    gt_free(&in);
+    ir_module_destroy(&m);
+  }
+}
+
 /* How many kernels an lstm of so many steps is on a device, and how many of them are the loop. */
 static int launches(const char *device, int steps, bool switched_off, int *loops, char **why) {
   char text[512];
@@ -226,6 +252,7 @@ static void steps_are_one_call_on_the_cpu(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cells_follow_the_equations),
+      cmocka_unit_test(many_states_and_entries_follow_the_oracle),
       cmocka_unit_test(steps_are_one_call_on_the_cpu),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

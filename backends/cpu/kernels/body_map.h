@@ -18,6 +18,10 @@ static float *map_slot(const cpuk_map_args *p, int reg) {
   return p->file + CPUK_MAP_UNIFORM * CPUK_MAP_WIDTH + (size_t)reg * (p->block + CPUK_MAP_WIDTH);
 }
 
+#define MAP_BIT(reg) ((uint64_t)((reg) < CPUK_MAP_VARYING) << ((reg) % 64))
+
+#include "body_map_chain.h"
+
 #define MAP_LOOP(expr)                                                                                      \
   for (size_t j = 0; j < m; j++) {                                                                          \
     const vf x = v_load(a + (ptrdiff_t)j * ma), y = v_load(b + (ptrdiff_t)j * mb);                          \
@@ -76,11 +80,10 @@ static void map_stage(float *to, const float *from, ptrdiff_t stride, size_t n) 
     for (size_t j = 0; j < n; j++) to[j] = from[(ptrdiff_t)j * stride];
 }
 
-/* The registers that folds alone read, a bit each: their operands need not be staged. */
-static uint64_t map_folded(const cpuk_map_args *p) {
+/* The registers that folds alone read, a bit each: their operands need not be staged. Of the steps from `from` on. */
+static uint64_t map_folded(const cpuk_map_args *p, size_t from) {
   uint64_t folded = 0, other = 0;
-#define MAP_BIT(reg) ((uint64_t)((reg) < CPUK_MAP_VARYING) << ((reg) % 64))
-  for (size_t i = p->n_once + p->n_row; i < p->n_steps; i++) {
+  for (size_t i = from; i < p->n_steps; i++) {
     const cpuk_map_step *t = &p->steps[i];
     const size_t more = cpuk_map_fold_more(t);
     if (more) folded |= MAP_BIT(t->a);
@@ -88,7 +91,6 @@ static uint64_t map_folded(const cpuk_map_args *p) {
     for (size_t k = 0; k <= more && more; k++) folded |= MAP_BIT(t[k].b);
     i += more;
   }
-#undef MAP_BIT
   return folded & ~other;
 }
 
@@ -97,15 +99,28 @@ VINL void map_fetch(const float *from, ptrdiff_t ahead, size_t n) {
     for (size_t k = 0; k < n * sizeof *from; k += 64) __builtin_prefetch((const char *)from + ahead + k, 0, 2);
 }
 
+/* What holds for all blocks: the steps that vary begin at `from`, those of the chain at their end at `chain`; which
+ * operands folds and the chain alone read, a bit each. */
+typedef struct map_way {
+  size_t from, chain;
+  uint64_t folded, chained;
+} map_way;
+
+static map_way map_way_of(const cpuk_map_args *p, size_t from) {
+  const size_t chain = map_chain_first(p, from);
+  return (map_way){from, chain, map_folded(p, from), map_chained(p, from, chain)};
+}
+
 /* The operands of a block: where they lie, or copied to their registers. */
-static void map_inputs(const cpuk_map_args *p, map_file *f, uint64_t in_place, size_t row, size_t at, size_t n) {
+static void map_inputs(const cpuk_map_args *p, map_file *f, const map_way *w, size_t row, size_t at, size_t n) {
   for (size_t i = 0; i < p->n_in; i++) {
     const cpuk_map_operand *o = &p->in[i];
     const float *from = o->p + (ptrdiff_t)row * o->row + (ptrdiff_t)at * o->column;
     if (o->reg >= CPUK_MAP_VARYING) continue;
     map_fetch(from, o->ahead, n);
-    const bool here = in_place >> o->reg & 1 && (o->column == 1 || o->column == 2);
-    f->at[o->reg] = from, f->even[o->reg] = here && o->column == 2;
+    const bool fold = n >= VF && w->folded >> o->reg & 1 && (o->column == 1 || o->column == 2);
+    const bool here = fold || (w->chained >> o->reg & 1 && o->column == 1);
+    f->at[o->reg] = from, f->even[o->reg] = fold && o->column == 2;
     if (here) continue;
     if (n % VF || o->column != 1) {
       f->at[o->reg] = map_slot(p, o->reg);
@@ -125,21 +140,25 @@ static void map_fold_steps(const cpuk_map_args *p, const cpuk_map_step *t, map_f
     if (x[k].p == to) to = map_slot(p, dst);
   }
   if (to == map_slot(p, dst) && n % VF) v_store(to + n / VF * VF, v_set1(0));
-  map_fold_of(t->code, x, more + 2)(x, more + 2, to, n);
+  map_fold_of(t->code, x, more + 2)(x, more + 2, 0, to, n);
   f->at[dst] = to;
 }
 
-static void map_block(const cpuk_map_args *p, map_file *f, uint64_t folded, size_t row, size_t at, size_t n) {
+static void map_block(const cpuk_map_args *p, map_file *f, const map_way *w, size_t row, size_t at, size_t n) {
   const size_t m = (n + VF - 1) / VF;
   const bool whole = n % VF == 0, folds = n >= VF;
   float *out = p->out + (ptrdiff_t)row * p->out_row + at;
-  map_inputs(p, f, folds ? folded : 0, row, at, n);
-  for (size_t i = p->n_once + p->n_row, more; i < p->n_steps; i += 1 + more) {
+  map_inputs(p, f, w, row, at, n);
+  for (size_t i = w->from, more; i < w->chain; i += 1 + more) {
     const cpuk_map_step *t = &p->steps[i];
     more = folds ? cpuk_map_fold_more(t) : 0;
     const bool last = i + more + 1 == p->n_steps;
     if (more) map_fold_steps(p, t, f, last ? out : map_slot(p, t[more].dst), n);
     else map_step(t, f, whole && last ? out : map_slot(p, t->dst), m);
+  }
+  if (w->chain < p->n_steps) {
+    map_chain(p->steps + w->chain, p->steps + p->n_steps, f, out, n);
+    return;
   }
   const float *result = f->at[p->steps[p->n_steps - 1].dst];
   if (result == out) return;
@@ -151,34 +170,69 @@ static void map_uniform(const cpuk_map_args *p, map_file *f, size_t from, size_t
   for (size_t i = from; i < from + n; i++) map_step(&p->steps[i], f, map_slot(p, p->steps[i].dst), 1);
 }
 
-/* A program that is one fold over operands that all lie in memory: nothing is done but that. False: it is another. */
-static bool map_fold_alone(const cpuk_map_args *p) {
-  const cpuk_map_step *t = &p->steps[p->n_once + p->n_row];
+/* Windows' operands overlap: those that lie among the rows of one before them are fetched with it. */
+static bool map_is_near(const cpuk_map_operand *a, const cpuk_map_operand *b, size_t rows) {
+  const ptrdiff_t apart = (char *)b->p - (char *)a->p, reach = (ptrdiff_t)(rows * sizeof(float)) * a->row;
+  return a->row == b->row && a->ahead == b->ahead && apart >= 0 && apart < reach;
+}
+
+/* If the steps that vary begin with a fold over operands that all lie in memory, does that for all rows, to p->out.
+ * Returns how many steps it is, 0: none. */
+static size_t map_fold_first(const cpuk_map_args *p) {
+  const size_t from = p->n_once + p->n_row;
+  const cpuk_map_step *t = &p->steps[from];
   map_tap x[CPUK_MAP_VARYING];
-  ptrdiff_t row[CPUK_MAP_VARYING], ahead[CPUK_MAP_VARYING];
+  const cpuk_map_operand *of[CPUK_MAP_VARYING];
+  bool fetch[CPUK_MAP_VARYING], alike = true;
   const size_t taps = cpuk_map_fold_more(t) + 2;
-  if (taps < 3 || taps > CPUK_MAP_VARYING || p->n_steps != taps - 1 || p->n < VF) return false;
+  if (taps < 3 || taps > CPUK_MAP_VARYING) return 0;
   for (size_t k = 0; k < taps; k++) {
     const uint8_t reg = k ? t[k - 1].b : t->a;
     const cpuk_map_operand *o = p->in;
     while (o < p->in + p->n_in && o->reg != reg) o++;
-    if (o == p->in + p->n_in || reg >= CPUK_MAP_VARYING || o->p == p->out || o->column < 1 || o->column > 2)
-      return false;
+    if (o == p->in + p->n_in || reg >= CPUK_MAP_VARYING || o->column < 1 || o->column > 2) return 0;
     x[k] = (map_tap){o->p, o->column * VF};
-    row[k] = o->row, ahead[k] = o->ahead;
+    of[k] = o, fetch[k] = o->ahead != 0, alike &= o->row == of[0]->row;
+    for (size_t j = 0; j < k && fetch[k]; j++) fetch[k] = !map_is_near(of[j], o, p->rows);
   }
+  for (size_t i = 0; i < p->n_in; i++) /* which later steps, or later rows, would read */
+    if (p->in[i].p == p->out) return 0;
   const map_fold_fn fold = map_fold_of(t->code, x, taps);
+  ptrdiff_t off = 0;
   for (size_t r = 0; r < p->rows; r++) {
-    for (size_t k = 0; k < taps; k++) map_fetch(x[k].p, ahead[k], p->n);
-    fold(x, taps, p->out + (ptrdiff_t)r * p->out_row, p->n);
-    for (size_t k = 0; k < taps; k++) x[k].p += row[k];
+    for (size_t k = 0; k < taps; k++)
+      if (fetch[k]) map_fetch(x[k].p + off, of[k]->ahead, p->n);
+    fold(x, taps, off, p->out + (ptrdiff_t)r * p->out_row, p->n);
+    if (alike) off += of[0]->row;
+    else
+      for (size_t k = 0; k < taps; k++) x[k].p += of[k]->row;
   }
-  return true;
+  return taps - 1;
 }
 
-static void CPUK_FN(map)(const cpuk_map_args *p) {
+/* The operands that the steps from `from` on read, and the fold's result before them, which is at p->out now. */
+static size_t map_left(const cpuk_map_args *p, size_t from, cpuk_map_operand *in) {
+  const uint8_t result = p->steps[from - 1].dst;
+  size_t n = 0;
+  in[n++] = (cpuk_map_operand){.p = p->out, .row = p->out_row, .column = 1, .reg = result};
+  for (size_t i = 0; i < p->n_in; i++) {
+    bool read = p->in[i].reg >= CPUK_MAP_VARYING;
+    for (size_t k = from; k < p->n_steps && !read; k++) read = cpuk_map_reads(&p->steps[k], p->in[i].reg);
+    if (read) in[n++] = p->in[i];
+  }
+  return n;
+}
+
+/* Rows that lie next to each other are one. */
+static void map_flatten(cpuk_map_args *p) {
+  bool flat = !p->n_row && p->out_row == (ptrdiff_t)p->n;
+  for (size_t i = 0; i < p->n_in; i++)
+    flat &= p->in[i].reg < CPUK_MAP_VARYING && p->in[i].column == 1 && p->in[i].row == (ptrdiff_t)p->n;
+  if (flat) p->n *= p->rows, p->rows = 1;
+}
+
+static void map_rows(const cpuk_map_args *p, size_t from) {
   map_file f;
-  if (map_fold_alone(p)) return;
   memset(f.even, 0, sizeof f.even);
   for (size_t i = 0; i < p->n_constants; i++) {
     const uint8_t reg = p->constants[i].reg;
@@ -188,13 +242,27 @@ static void CPUK_FN(map)(const cpuk_map_args *p) {
   for (size_t i = 0; i < p->n_in; i++)
     if (p->in[i].reg >= CPUK_MAP_VARYING) f.at[p->in[i].reg] = map_slot(p, p->in[i].reg);
   map_uniform(p, &f, 0, p->n_once);
-  const uint64_t folded = map_folded(p);
+  const map_way w = map_way_of(p, from);
   for (size_t row = 0; row < p->rows; row++) {
     for (size_t i = 0; i < p->n_in; i++)
       if (p->in[i].reg >= CPUK_MAP_VARYING)
         v_store(map_slot(p, p->in[i].reg), v_set1(p->in[i].p[(ptrdiff_t)row * p->in[i].row]));
     map_uniform(p, &f, p->n_once, p->n_row);
     for (size_t at = 0; at < p->n; at += p->block)
-      map_block(p, &f, folded, row, at, p->n - at < p->block ? p->n - at : p->block);
+      map_block(p, &f, &w, row, at, p->n - at < p->block ? p->n - at : p->block);
   }
+}
+
+static void CPUK_FN(map)(const cpuk_map_args *p) {
+  const size_t done = map_fold_first(p), from = p->n_once + p->n_row + done;
+  if (from == p->n_steps) return;
+  if (!done) {
+    map_rows(p, from);
+    return;
+  }
+  cpuk_map_args q = *p;
+  cpuk_map_operand in[CPUK_MAP_VARYING + 1];
+  q.in = in, q.n_in = map_left(p, from, in);
+  map_flatten(&q);
+  map_rows(&q, from);
 }

@@ -31,7 +31,7 @@ bool tile_unfold_has_lines(const tile_unfold *u, const int64_t *strides, int *ax
     if (*axis >= 0) return false;
     *axis = d;
   }
-  if (*axis < 0 || strides[*axis] != 1) return false;
+  if (*axis < 0 || strides[*axis] < 1 || strides[*axis] > (u->winograd ? 1 : UNFOLD_MOST_APART)) return false;
   *step = u->step[last][*axis];
   for (int i = first; i < last; i++)
     if (u->step[i][*axis]) return false;

@@ -14,7 +14,7 @@
 #include "core/ir/ir.h"
 
 enum { UNFOLD_BATCH, UNFOLD_ROW, UNFOLD_COLUMN, UNFOLD_N_INDICES, UNFOLD_MOST_DIGITS = 2 * TSR_MAX_RANK,
-       UNFOLD_MOST_LINE_STEP = 4 /* of tile_unfold_has_lines */ };
+       UNFOLD_MOST_LINE_STEP = 4, UNFOLD_MOST_APART = 4 /* of tile_unfold_has_lines */ };
 
 typedef struct tile_unfold {
   int n[UNFOLD_N_INDICES]; /* digits of batch, row and column */
@@ -38,7 +38,8 @@ tsr_status tile_unfold_read(const ir_op *op, const ir_type *view, tile_unfold *o
 int tile_unfold_first(const tile_unfold *u, int index);
 int64_t tile_unfold_extent(const tile_unfold *u, int index);
 /* Rows are places of an image whose last digit moves along one axis alone, *axis, on which elements lie next to each
- * other: a convolution reads them where they are. *step: how far. */
+ * other, or but for Winograd's transforms a few elements apart, as a pixel's channels put them: a convolution reads
+ * them along that axis. *step: how far. */
 bool tile_unfold_has_lines(const tile_unfold *u, const int64_t *strides, int *axis, int64_t *step);
 /* The windows' coordinates along axis d are multiples of this apart, at one batch; it divides a line's step. */
 int64_t tile_unfold_grid(const tile_unfold *u, int d);

@@ -1,5 +1,5 @@
 /* core/passes/graph/fold_columns.c - see graph/fold_columns.h. A convolution's places, columns of its product, become
- * an image so; what follows stays the product's epilogue. */
+ * an image so, and its groups' rows channels; what follows stays the product's epilogue. */
 #include "core/passes/graph/fold_columns.h"
 
 #include <string.h>
@@ -26,12 +26,24 @@ static bool starts_alike(const ir_type *a, const ir_type *b, int n) {
   return !memcmp(a->dims, b->dims, sizeof *a->dims * (size_t)n);
 }
 
-/* How many leading dimensions a product of shape `from` keeps where it is reshaped to an image `to`: all but the last,
- * which is split, or those before the one row of each matrix (a convolution channel by channel); 0: it is none. */
-static int leading(const ir_type *from, const ir_type *to) {
-  const int split = from->rank - 1, row = from->rank - 2;
-  if (split > 0 && to->rank > from->rank && starts_alike(from, to, split)) return split;
-  return row > 0 && to->rank > row && from->dims[row] == 1 && starts_alike(from, to, row) ? row : 0;
+/* How a product of shape `from` is reshaped to an image `to`. image, product: how many leading dimensions each has that
+ * say the same; behind them are places, and in a product perhaps the one row of each matrix. grouped: the product has
+ * the last of the image's as two, groups and the rows of each. */
+typedef struct split {
+  int image, product;
+  bool grouped;
+} split;
+
+/* All dimensions but the last are kept, which is split, or those before the one row of each matrix (a convolution
+ * channel by channel), or groups become channels. image 0: it is none of these. */
+static split split_between(const ir_type *from, const ir_type *to) {
+  const int last = from->rank - 1, row = from->rank - 2, group = from->rank - 3;
+  if (last > 0 && to->rank > from->rank && starts_alike(from, to, last)) return (split){last, last, false};
+  if (row > 0 && to->rank > row && from->dims[row] == 1 && starts_alike(from, to, row)) return (split){row, row, false};
+  if (group >= 0 && to->rank > group + 1 && starts_alike(from, to, group) &&
+      to->dims[group] == from->dims[group] * from->dims[row])
+    return (split){group + 1, last, true};
+  return (split){0};
 }
 
 /* The type of the product that op reshapes to an image; NULL: it is none. */
@@ -39,7 +51,7 @@ static const ir_type *split_of(const ir_op *op) {
   enum { MOST_OPS = 6 };
   if (!graph_reshapes(op)) return NULL;
   const ir_type *from = op->operands[0]->type;
-  return leading(from, op->results[0]->type) && is_product(op->operands[0], MOST_OPS) ? from : NULL;
+  return split_between(from, op->results[0]->type).image && is_product(op->operands[0], MOST_OPS) ? from : NULL;
 }
 
 static bool in_memory(const ir_value *v) {
@@ -49,10 +61,10 @@ static bool in_memory(const ir_value *v) {
 
 /* t, which broadcasts to `full`, has one element along all dimensions that are split. */
 static bool is_column(const ir_type *t, const ir_type *full, const ir_type *from) {
-  const int split = full->rank - leading(from, full);
-  for (int i = 1; i <= split && i <= t->rank; i++)
+  const int places = full->rank - split_between(from, full).image;
+  for (int i = 1; i <= places && i <= t->rank; i++)
     if (t->dims[t->rank - i] != 1) return false;
-  return t->rank >= split;
+  return t->rank >= places;
 }
 
 /* What an operand of shape `full` is on the product's shape, or may be: *out NULL: it has to be reshaped. */
@@ -80,9 +92,16 @@ static const ir_type *work_on(const ir_op *op) {
 
 /* A column (is_column) on the product's shape. */
 static ir_value *column(ir_builder *b, ir_value *v, const ir_type *full, const ir_type *from) {
-  const int lead = leading(from, full), kept = v->type->rank - (full->rank - lead), rank = kept + from->rank - lead;
+  const split s = split_between(from, full);
+  const int kept = v->type->rank - (full->rank - s.image), own = s.grouped && kept ? kept - 1 : kept;
   int64_t dims[TSR_MAX_RANK];
-  for (int i = 0; i < rank; i++) dims[i] = i < kept ? v->type->dims[i] : 1;
+  int rank = own;
+  for (int i = 0; i < own; i++) dims[i] = v->type->dims[i];
+  if (s.grouped) {
+    const bool one = !kept || v->type->dims[own] == 1;
+    for (int i = s.product - 2; i < s.product; i++) dims[rank++] = one ? 1 : from->dims[i];
+  }
+  for (int i = s.product; i < from->rank; i++) dims[rank++] = 1;
   return graph_reshape(b, v, rank, dims);
 }
 

@@ -8,6 +8,7 @@
 #include "core/ir/graph/ops/compose_window.h"
 
 enum { MOST_ELEMENTS = 27 }; /* of a window that one kernel reads: each is an argument of it */
+enum { MOST_COUNTS = 1024 }; /* of elements in windows along an axis that are constants */
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
@@ -268,10 +269,13 @@ static int64_t counted(const window_axis *a, int64_t o, bool padded) {
   return max64(0, last - first + 1);
 }
 
-/* counted() by place along one axis of `like`, computed where it is read; NULL: all are the kernel's. */
-static ir_value *counts(ir_builder *b, const window_axis *a, bool padded, tsr_dtype t, const ir_type *like) {
+static bool is_whole(const window_axis *a, bool padded) { /* every window counts all its elements */
+  return counted(a, 0, padded) == a->kernel && counted(a, a->out - 1, padded) == a->kernel;
+}
+
+/* counted() by place along one axis of `like`, computed where it is read. */
+static ir_value *computed_counts(ir_builder *b, const window_axis *a, bool padded, tsr_dtype t, const ir_type *like) {
   const int64_t from = padded ? -a->low : 0, to = a->n + (padded ? a->high : 0), d = a->dilation;
-  if (counted(a, 0, padded) == a->kernel && counted(a, a->out - 1, padded) == a->kernel) return NULL;
   const bool near = a->out < INT32_MAX / 4 / a->stride && to < INT32_MAX / 4 && window_span(a) < INT32_MAX / 4;
   const tsr_dtype index = near ? TSR_I32 : TSR_I64;
 #define NUMBER(v) graph_number(b, index, (double)(v))
@@ -285,21 +289,40 @@ static ir_value *counts(ir_builder *b, const window_axis *a, bool padded, tsr_dt
   return graph_cast(b, n, t);
 }
 
-/* sum divided by how many elements each window of op counts. */
+/* The same as a constant, of `like`'s dimensions along the axis alone. */
+static ir_value *constant_counts(ir_builder *b, const window_axis *a, bool padded, tsr_dtype t, const ir_type *like) {
+  int64_t dims[TSR_MAX_RANK];
+  double n[MOST_COUNTS]; /* holds elements of any type of floats */
+  for (int i = 0; i < like->rank; i++) dims[i] = i == a->axis ? a->out : 1;
+  for (int64_t o = 0; o < a->out; o++) dtype_store(t, n, (size_t)o, (double)max64(1, counted(a, o, padded)));
+  return graph_elements(b, ir_type_tensor(b->m, t, like->rank, dims), n);
+}
+
+/* sum divided by how many elements each window of op counts. Few counts are constants of a plane, which all planes
+ * share: a kernel that computes them in integers does more for these than for the sums. */
 static ir_value *divided(ir_builder *b, const ir_op *op, const image_window *w, ir_value *sum) {
   const bool padded = ir_get_bool(op, "count_include_pad", false);
   double all = 1;
   if (!sum) return NULL;
   const tsr_dtype t = sum->type->dtype;
-  ir_value *n = NULL;
+  int64_t plane[TSR_MAX_RANK];
+  ir_value *few = NULL, *many = NULL;
+  for (int i = 0; i < OUT->type->rank; i++) plane[i] = 1;
+  for (int i = 0; i < w->n; i++)
+    if (!is_whole(&w->a[i], padded) && w->a[i].out <= MOST_COUNTS) plane[w->a[i].axis] = w->a[i].out;
+  const ir_type *type = ir_type_tensor(b->m, t, OUT->type->rank, plane);
+  if (!type) b->failed = true;
   for (int i = 0; i < w->n && !b->failed; i++) {
-    ir_value *v = counts(b, &w->a[i], padded, t, OUT->type);
-    if (v) n = compose_join(b, G_MUL, n, v);
-    else all *= (double)w->a[i].kernel;
+    const window_axis *a = &w->a[i];
+    if (is_whole(a, padded)) all *= (double)a->kernel;
+    else if (a->out > MOST_COUNTS) many = compose_join(b, G_MUL, many, computed_counts(b, a, padded, t, OUT->type));
+    else few = compose_join(b, G_MUL, few, compose_spread(b, constant_counts(b, a, padded, t, OUT->type), type));
   }
   if (b->failed) return NULL;
-  if (!n) return DIV(sum, graph_number(b, t, all));
-  return DIV(sum, all == 1 ? n : MUL(n, graph_number(b, t, all)));
+  if (few) few = compose_spread(b, all == 1 ? few : MUL(few, graph_number(b, t, all)), OUT->type);
+  else if (many && all != 1) many = MUL(many, graph_number(b, t, all));
+  if (!few && !many) return DIV(sum, graph_number(b, t, all));
+  return DIV(sum, few ? compose_join(b, G_MUL, many, few) : many);
 }
 
 EXPAND(expand_average_pool) {
