@@ -19,9 +19,8 @@ TSR_API TSR_MUST_USE tsr_status tsr_profile_step(tsr_profile *p, tsr_program *pr
                                                  const tsr_binding *inputs, const tsr_binding *outputs);
 /* As tsr_stream_copy, with the time that the device takes for it: on the trace beside the kernels of steps that run
  * meanwhile, and part of the copies' overlap with kernels in text and JSON. It belongs to the step that comes next. The
- * profile is told of it at the next text, JSON or trace, or by the 256th copy after it, which wait for it; until then, or
- * tsr_profile_destroy, the device stays open. TSR_UNSUPPORTED: the device's queues
- * have no timestamps. */
+ * profile is told of it at the next text, JSON or trace, or by the 256th copy after it, which wait for it; until then,
+ * or tsr_profile_destroy, the device stays open. TSR_UNSUPPORTED: the device's queues have no timestamps. */
 TSR_API TSR_MUST_USE tsr_status tsr_profile_copy(tsr_profile *p, tsr_stream *s, tsr_buffer *dst, size_t dst_offset,
                                                  tsr_buffer *src, size_t src_offset, size_t bytes);
 /* Calls `step` with 0, 1, ... `steps` times; what it runs through tsr_profile_step belongs to one step,

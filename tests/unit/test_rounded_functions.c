@@ -1,6 +1,6 @@
-/* Where every float of a kernel's graph has 16 bits or fewer, functions are made no better than that rounding leaves, on
- * subgroups that are a CPU's SIMD register: said by the kernel, from Tile IR to SPIR-V, where it is the instruction for
- * powers of 2. One float of 32 bits, another policy or another device, and all is as it was. */
+/* Where every float of a kernel's graph has 16 bits or fewer, functions are made no better than that rounding leaves,
+ * on subgroups that are a CPU's SIMD register: said by the kernel, from Tile IR to SPIR-V, where it is the instruction
+ * for powers of 2. One float of 32 bits, another policy or another device, and all is as it was. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -206,7 +206,10 @@ int profile_page_write(const char *path, const char *what, const char *profile, 
   if (!st) st = json_parse(&a, trace, strlen(trace), "trace", &events);
   int rc = EXIT_OK;
   if (!st) {
-    profile_page p = {.rows = json_get(rows, "rows"), .events = json_get(events, "traceEvents"), .overlap = json_get(rows, "overlap"), .out = &out};
+    profile_page p = {.rows = json_get(rows, "rows"),
+                      .events = json_get(events, "traceEvents"),
+                      .overlap = json_get(rows, "overlap"),
+                      .out = &out};
     sum_up(&p);
     page(&p, what);
     if (!strb_ok(&out)) st = st_oom();
