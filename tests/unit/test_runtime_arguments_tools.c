@@ -84,6 +84,7 @@ static tsr_status no_step(void *user, tsr_profile *p, int step) { return NULL; }
 static void profiles(void **state) {
   tsr_peaks peaks;
   tsr_profile *p, *whole;
+  tsr_stream *stream;
   char *text;
   int failed;
   BAD_OUT(p, tsr_profile_create(NULL, &p));
@@ -94,10 +95,17 @@ static void profiles(void **state) {
   BAD(tsr_device_peaks(dev, (tsr_dtype)1000, false, &peaks));
   try("tsr_profile_destroy("), tsr_profile_destroy(NULL), p = NULL, tsr_profile_destroy(&p);
   OK(tsr_profile_create(ctx, &whole));
+  OK(tsr_stream_create(dev, 0, &stream));
   BAD(tsr_profile_step(NULL, prog, NULL, &one, &one));
   BAD(tsr_profile_step(whole, NULL, NULL, &one, &one));
   BAD(tsr_profile_step(whole, prog, NULL, NULL, &one));
   BAD(tsr_profile_step(whole, prog, NULL, &one, NULL));
+  BAD(tsr_profile_copy(NULL, stream, buf, 0, buf, 32, 16));
+  BAD(tsr_profile_copy(whole, NULL, buf, 0, buf, 32, 16));
+  BAD(tsr_profile_copy(whole, stream, NULL, 0, buf, 32, 16));
+  BAD(tsr_profile_copy(whole, stream, buf, 0, NULL, 32, 16));
+  BAD(tsr_profile_copy(whole, stream, buf, 0, buf, 32, 64));
+  BAD(tsr_profile_copy(whole, stream, buf, SIZE_MAX, buf, 32, 2));
   BAD(tsr_profile_steps(NULL, 1, no_step, NULL));
   BAD(tsr_profile_steps(whole, 1, NULL, NULL));
   BAD(tsr_profile_steps(whole, -1, no_step, NULL));
@@ -119,6 +127,7 @@ static void profiles(void **state) {
   BAD_OUT(text, tsr_profile_check(whole, false, false, &text, NULL));
   BAD(tsr_profile_check(whole, false, false, NULL, &failed));
   tsr_profile_destroy(&whole);
+  tsr_stream_destroy(&stream);
 }
 
 static void tuning(void **state) {
