@@ -68,10 +68,10 @@ tsr_status routine_recurrence(routine_call *c) {
   recurrence q = described(c);
   const size_t size = tsr_dtype_size(c->type), state = (size_t)(q.batch * q.n) * size;
   void (*fn)(void *, int64_t, int) = c->type == TSR_F64 ? step_f64 : step_f32;
+  if (!state) return NULL;
   q.width = item_width(c, q.n, c->type == TSR_F64 ? UNITS_f64 : UNITS_f32, (int64_t)(64 / size));
   const int64_t blocks = ceil_div(q.n, q.width);
   const bool spread = 2 * q.batch * q.n * q.n * q.gates >= WORTH_A_THREAD;
-  if (!state) return NULL;
   char *scratch = al_alloc(c->al, 4 * state, 64);
   if (!scratch) return st_oom();
   q.before = scratch, q.after = scratch + state, q.kept = scratch + 2 * state, q.reset = scratch + 3 * state;

@@ -14,6 +14,8 @@ typedef struct attention_case {
   tsr_dtype t;
   int64_t batch, heads, kv_heads, m, n, k, v;
   bool causal, lengths, mask, bias; /* bias: added, with a gradient of its own */
+  bool bias_of_keys;                /* one for all queries, without a gradient; bias must be set too */
+  double bias_near;                 /* what a bias's numbers lie around */
   int64_t window;
   double softcap, scale;
   tsr_precision mode;
@@ -48,8 +50,9 @@ static inline tsr_graph *attention_loss(tsr_context *ctx, const attention_case *
   x[2] = attention_input(g, out, c->t, (tsr_shape){4, {c->batch, c->kv_heads, c->n, c->v}});
   w = attention_input(g, out, c->t, (tsr_shape){4, {c->batch, c->heads, c->m, c->v}});
   if (c->mask || c->bias)
-    x[n++] = attention_input(g, out, c->mask ? TSR_BOOL : c->t, (tsr_shape){3, {c->heads, c->m, c->n}});
-  if (c->bias) wrt[n_wrt++] = x[3];
+    x[n++] = attention_input(g, out, c->mask ? TSR_BOOL : c->t,
+                             (tsr_shape){3, {c->heads, c->bias_of_keys ? 1 : c->m, c->n}});
+  if (c->bias && !c->bias_of_keys) wrt[n_wrt++] = x[3];
   if (c->lengths) x[n++] = attention_input(g, out, TSR_I32, (tsr_shape){1, {c->batch}});
   OK(tsr_graph_op_results(g, "flash_attention", x, n, a, c->scale ? 4 : 3, y, 2));
   OK(tsr_graph_op(g, "mul", (tsr_value[]){y[0], w}, 2, NULL, 0, &s));
@@ -95,7 +98,7 @@ static inline void attention_fill(const attention_case *c, const attention_gradi
       const unsigned r = attention_next(&seed);
       if (g->types[k] == TSR_I32) ((int32_t *)in[k])[i] = (int32_t)(r % (unsigned)(c->n + 3)) - 1;
       else if (g->types[k] == TSR_BOOL) ((unsigned char *)in[k])[i] = r % 4 != 0;
-      else dtype_store(g->types[k], in[k], i, (double)r / 8388608.0 - 1);
+      else dtype_store(g->types[k], in[k], i, (double)r / 8388608.0 - 1 + (k == 4 ? c->bias_near : 0));
     }
   }
 }

@@ -249,11 +249,42 @@ static void steps_are_one_call_on_the_cpu(void **state) {
   free(why);
 }
 
+/* States of no numbers: nothing is to be computed, and nothing to be shared out among cores. */
+static void states_of_nothing_run(void **state) {
+  static const char *const ops[] = {"lstm", "gru", "rnn"};
+  tsr_context *ctx;
+  tsr_device *dev;
+  OK(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
+  OK(tsr_device_open(ctx, "cpu:0", &dev));
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+    char text[512];
+    tsr_program *p;
+    tsr_binding in[3] = {{0}}, out = {0};
+    snprintf(text, sizeof text,
+             "\"tessera.graph.func\"() ({\n^bb0(%%x: tensor<2x1x3xf32>, %%w: tensor<1x0x3xf32>, %%r: "
+             "tensor<1x0x0xf32>):\n%%0, %%1%s = \"tessera.graph.%s\"(%%x, %%w, %%r)\n"
+             "\"tessera.graph.return\"(%%0)\n}) {sym_name = \"main\"}\n",
+             i ? "" : ", %2", ops[i]);
+    OK(tsr_program_parse(dev, text, strlen(text), "test.mlir", NULL, &p));
+    for (int k = 0; k < 3; k++)
+      OK(tsr_buffer_create(dev, tsr_program_input(p, k).bytes, TSR_MEMORY_DEVICE, &in[k].buffer));
+    assert_int_equal(tsr_program_output(p, 0).bytes, 0);
+    OK(tsr_buffer_create(dev, 0, TSR_MEMORY_DEVICE, &out.buffer));
+    OK(tsr_program_run(p, NULL, in, &out));
+    for (int k = 0; k < 3; k++) tsr_buffer_destroy(&in[k].buffer);
+    tsr_buffer_destroy(&out.buffer);
+    tsr_program_destroy(&p);
+  }
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cells_follow_the_equations),
       cmocka_unit_test(many_states_and_entries_follow_the_oracle),
       cmocka_unit_test(steps_are_one_call_on_the_cpu),
+      cmocka_unit_test(states_of_nothing_run),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

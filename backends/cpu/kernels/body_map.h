@@ -254,6 +254,7 @@ static void map_rows(const cpuk_map_args *p, size_t from) {
 }
 
 static void CPUK_FN(map)(const cpuk_map_args *p) {
+  if (!p->n || !p->rows) return;
   const size_t done = map_fold_first(p), from = p->n_once + p->n_row + done;
   if (from == p->n_steps) return;
   if (!done) {

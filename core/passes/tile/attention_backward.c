@@ -323,6 +323,7 @@ static tsr_status begin(kb_kernel *k, back *x) {
   a->hides_rows = a->may_miss = graph_attention_may_hide_rows(&a->x);
   a->bm = k->params.m > 0 ? min64(k->params.m, a->x.m) : tile_of(a->x.m, TILE);
   a->bn = keys_of_tile(&a->x, &k->params);
+  a->rows_end = x->widens && a->x.m % a->bm; /* else products end with the operands in memory */
   a->per_part = keys_of_part(&a->x, &k->params);
   a->parts = ceil_div(a->x.n, a->per_part);
   x->dq = k->workspace ? parts_of_dq(a) : a->mem[ATTEND_DQ];

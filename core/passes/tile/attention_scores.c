@@ -62,7 +62,7 @@ tsr_status attend_adjust(attend *a, ir_value *keys, bool all_seen, ir_value **s)
   const bool bias = x->has_bias || x->has_mask,
              hides = !all_seen && (attend_has_tail(a) || graph_attention_is_banded(x)),
              scales = x->scale != 1 && !a->scales_queries;
-  if (!scales && !x->softcap && !bias && !hides) return NULL;
+  if (!scales && !x->softcap && !bias && !hides && !a->rows_end) return NULL;
   if (bias) TSR_TRY(load_bias(a, keys, &frags[1]));
   ir_builder r;
   ir_op *map = kb_map_open(k, bias ? 2 : 1, frags, args, &r, NULL, 0);
@@ -76,10 +76,11 @@ tsr_status attend_adjust(attend *a, ir_value *keys, bool all_seen, ir_value **s)
   }
   if (x->has_bias) y = scalar2(&r, "tessera.tile.add", y, args[1]);
   if (hides) seen = by_place(a, &r, keys);
+  if (a->rows_end)
+    seen = also(&r, seen, compare(k, &r, "lt", place(k, &r, 0, a->rows.at[ATTEND_PLACE]), number_at(k, &r, x->m)));
   if (x->has_mask) seen = also(&r, seen, args[1]);
   if (seen)
-    y = ir_build1(&r, "tessera.tile.select", NULL, 3,
-                  (ir_value *[]){seen, y, kb_number(k, &r, x->accum, -INFINITY)});
+    y = ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){seen, y, kb_number(k, &r, x->accum, -INFINITY)});
   return (*s = kb_map_close(k, map, &r, y)) ? NULL : st_oom();
 }
 
@@ -114,9 +115,9 @@ ir_value *attend_base(attend *a, ir_value *top) {
   ir_op *map = top ? kb_map_open(k, 1, &top, &arg, &r, NULL, 0) : NULL;
   if (!map) return NULL;
   ir_value *none = compare(k, &r, "eq", arg, kb_number(k, &r, a->x.accum, -INFINITY));
-  return kb_map_close(k, map, &r,
-                      ir_build1(&r, "tessera.tile.select", NULL, 3,
-                                (ir_value *[]){none, kb_number(k, &r, a->x.accum, 0), arg}));
+  return kb_map_close(
+      k, map, &r,
+      ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){none, kb_number(k, &r, a->x.accum, 0), arg}));
 }
 
 ir_value *attend_fused_sum(kb_kernel *k, ir_value *old, ir_value *shrink, ir_value *more) {
@@ -160,6 +161,5 @@ ir_value *attend_log_sum(attend *a, ir_value *const *carried) {
   ir_value *most = kb_number(k, &r, a->x.accum, INFINITY), *l = ir_build1(&r, "tessera.tile.log", NULL, 1, &args[1]);
   ir_value *size = ir_build1(&r, "tessera.tile.abs", NULL, 1, &args[0]), *all = compare(k, &r, "eq", size, most);
   ir_value *y = scalar2(&r, "tessera.tile.add", args[0], l);
-  return kb_map_close(k, map, &r,
-                      ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){all, args[0], y}));
+  return kb_map_close(k, map, &r, ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){all, args[0], y}));
 }

@@ -37,6 +37,7 @@ typedef struct attend {
   bool one_place;    /* all rows of the block stand at one place */
   bool hides_rows;   /* a row may see no key at all: it gives 0 */
   bool may_miss;     /* nor any of the keys so far */
+  bool rows_end;     /* rows of a tile behind the last query take part in sums over rows: they see no key */
   int64_t bm, bn, places;  /* places: how many queries stand at the last keys */
   int64_t parts, per_part; /* parts of the keys, and keys of each */
   kb_space rows;     /* of the result: where the block's queries stand */
