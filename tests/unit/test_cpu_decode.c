@@ -152,7 +152,7 @@ static void one_query_is_right_on_any_number_of_threads(void **state) {
       free(y);
       y = run(&shapes[i], types[k], &d, "1", TSR_POLICY_DETERMINISTIC);
       for (int threads = 2; threads < 5; threads++) {
-        char number[8];
+        char number[16];
         snprintf(number, sizeof number, "%d", threads);
         void *other = run(&shapes[i], types[k], &d, number, TSR_POLICY_DETERMINISTIC);
         assert_memory_equal(y, other, d.bytes[0]);

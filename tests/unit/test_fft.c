@@ -402,7 +402,7 @@ static void deterministic_bits_do_not_depend_on_threads(void **state) {
     const transform t = {2, 1, {2, sizes[i]}, {1}, -1, "backward"};
     void *first = NULL;
     for (int threads = 1; threads <= 3; threads++) {
-      char number[8];
+      char number[16];
       tsr_tensor_info y;
       snprintf(number, sizeof number, "%d", threads);
       setenv("TSR_THREADS", number, 1);
