@@ -135,10 +135,13 @@ static void reached(const meter *m, const char *t, char *text, size_t cap, doubl
                     tune_origin *from) {
   enum { LEAST_SIDE = 192, MOST_SIDE = 768 };
   static const double margin = 1.1, long_enough = 20e6; /* ns */
-  double ns = 0;
-  int side = LEAST_SIDE;
   if (*gflops > 0) return;
-  while ((ns = time_text(m, matmul_text(text, cap, side, side, side, t))) < long_enough && side < MOST_SIDE) side *= 2;
+  int side = LEAST_SIDE;
+  double ns = time_text(m, matmul_text(text, cap, side, side, side, t));
+  while (ns > 0 && ns < long_enough && side < MOST_SIDE) { /* 0: it can't run there, of no size */
+    side *= 2;
+    ns = time_text(m, matmul_text(text, cap, side, side, side, t));
+  }
   if (!(ns > launch)) return;
   *gflops = margin * 2 * side * side * (double)side / (ns - launch);
   *from = TUNE_REACHED;

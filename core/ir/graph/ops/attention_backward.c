@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "core/base/dtype.h"
+#include "core/base/int_math.h"
 #include "core/ir/graph/ops/attention.h"
 
 /* ---- shape rule -------------------------------------------------------------------------------------------------- */
@@ -117,13 +118,13 @@ static void add_keys(attention_back *a, key_block keys) {
 static void add_all(attention_back *a) {
   ir_builder *b = a->b;
   const ir_op *op = a->op;
-  const int64_t rounded = (a->x.n / MOST_BLOCKS + 63) / 64 * 64, size = rounded > LEAST_KEYS ? rounded : LEAST_KEYS;
+  const int64_t size = max64(LEAST_KEYS, round_up(a->x.n / MOST_BLOCKS, 64));
   ir_value *l = IN(LSE);
   if (graph_attention_may_hide_rows(&a->x)) l = SELECT(graph_compare(b, CMP_EQ, l, LIKE(l, -INFINITY)), LIKE(l, 0), l);
   a->lse = as_column(a, l);
   a->shift = as_column(a, IN(SHIFT));
   for (int64_t at = 0; at < a->x.n && !b->failed; at += size)
-    add_keys(a, (key_block){at, a->x.n - at < size ? a->x.n - at : size});
+    add_keys(a, (key_block){at, min64(a->x.n - at, size)});
 }
 
 /* Without scores. Heads without width have some: of them, the bias and the log-sum-exp there are gradients. */
