@@ -13,36 +13,61 @@ VINL vi vi_madd16(vi a, vi b) {
 static size_t int_a_panel_bytes(size_t k) { return GEMM_F32_MR * gemm_row_bytes((k + 1) / 2 * 4); }
 static size_t int_b_panel_bytes(size_t k) { return ((k + 1) / 2 * INT_NR * 4 + 63) / 64 * 64; }
 
-VINL int16_t int_widen(const char *p, cpuk_dtype t) {
+VINL int16_t int_widen(const char *p, const cpuk_dtype t) {
   int16_t wide;
   if (t != CPUK_I16) return t == CPUK_U8 ? *(const uint8_t *)p : *(const int8_t *)p;
   memcpy(&wide, p, sizeof wide);
   return wide;
 }
 
-static void int_pack_a(const cpuk_pack_args *p) {
-  size_t row = gemm_row_bytes((p->cols + 1) / 2 * 4);
-  const ptrdiff_t e = (ptrdiff_t)cpuk_dtype_bytes(p->type);
+/* With a constant type, and a constant step of one element where elements lie side by side, these are vector code. */
+VINL void int_pack_a_of(const cpuk_pack_args *p, const cpuk_dtype t, const ptrdiff_t cs) {
+  const ptrdiff_t e = t == CPUK_I16 ? 2 : 1;
+  const size_t row = gemm_row_bytes((p->cols + 1) / 2 * 4);
   for (size_t i = 0; i < p->rows; i++) {
-    int16_t *d = (void *)((char *)p->dst + i * row);
+    int16_t *restrict d = (void *)((char *)p->dst + i * row);
     const char *s = (const char *)p->src + (ptrdiff_t)i * p->rs * e;
-    for (size_t q = 0; q < p->cols; q++) d[q] = int_widen(s + (ptrdiff_t)q * p->cs * e, p->type);
+    for (size_t q = 0; q < p->cols; q++) d[q] = int_widen(s + (ptrdiff_t)q * cs * e, t);
     if (p->cols % 2) d[p->cols] = 0;
   }
 }
-static void int_pack_b(const cpuk_pack_args *p) {
-  size_t panel = int_b_panel_bytes(p->rows);
-  const ptrdiff_t e = (ptrdiff_t)cpuk_dtype_bytes(p->type);
-  for (size_t j = 0; j < p->cols; j += INT_NR) {
-    size_t w = p->cols - j < INT_NR ? p->cols - j : INT_NR;
-    int16_t *d = (void *)((char *)p->dst + j / INT_NR * panel);
-    const char *s = (const char *)p->src + (ptrdiff_t)j * p->cs * e;
-    memset(d, 0, panel);
-    for (size_t q = 0; q < p->rows; q++)
-      for (size_t v = 0; v < w; v++)
-        d[(q / 2 * INT_NR + v) * 2 + q % 2] = int_widen(s + ((ptrdiff_t)q * p->rs + (ptrdiff_t)v * p->cs) * e, p->type);
+/* Two rows of a panel, a k-group: w columns. */
+VINL void int_pair(int16_t *restrict d, const char *s, const char *next, const size_t w, const cpuk_dtype t,
+                   const ptrdiff_t step) {
+  for (size_t v = 0; v < w; v++) {
+    d[2 * v] = int_widen(s + (ptrdiff_t)v * step, t);
+    d[2 * v + 1] = int_widen(next + (ptrdiff_t)v * step, t);
   }
 }
+VINL void int_pack_b_of(const cpuk_pack_args *p, const cpuk_dtype t, const ptrdiff_t cs) {
+  const ptrdiff_t e = t == CPUK_I16 ? 2 : 1, rs = p->rs * e;
+  const size_t panel = int_b_panel_bytes(p->rows);
+  for (size_t j = 0; j < p->cols; j += INT_NR) {
+    const size_t w = p->cols - j < INT_NR ? p->cols - j : INT_NR;
+    int16_t *d = (void *)((char *)p->dst + j / INT_NR * panel);
+    const char *s = (const char *)p->src + (ptrdiff_t)j * cs * e;
+    if (w < INT_NR || p->rows % 2) memset(d, 0, panel);
+    for (size_t q = 0; q + 1 < p->rows; q += 2, s += 2 * rs, d += 2 * INT_NR)
+      if (w == INT_NR) int_pair(d, s, s + rs, INT_NR, t, cs * e);
+      else int_pair(d, s, s + rs, w, t, cs * e);
+    if (p->rows % 2)
+      for (size_t v = 0; v < w; v++) d[2 * v] = int_widen(s + (ptrdiff_t)v * cs * e, t);
+  }
+}
+#define INT_PACK(operand, t) \
+  case t: p->cs == 1 ? int_pack_##operand##_of(p, t, 1) : int_pack_##operand##_of(p, t, p->cs); break;
+#define INT_PACKS(operand)                            \
+  static void int_pack_##operand(const cpuk_pack_args *p) { \
+    switch (p->type) {                                \
+      INT_PACK(operand, CPUK_U8)                      \
+      INT_PACK(operand, CPUK_I16)                     \
+      default: INT_PACK(operand, CPUK_I8)             \
+    }                                                 \
+  }
+INT_PACKS(a)
+INT_PACKS(b)
+#undef INT_PACKS
+#undef INT_PACK
 
 VINL vi int_group(const char *p) {
   int32_t g;
