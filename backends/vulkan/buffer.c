@@ -84,6 +84,13 @@ static VkDeviceAddress address_of(be_device *d, VkBuffer vk) {
                          : (VkDeviceAddress)(atomic_fetch_add(&d->n_buffers, 1) + 1) << 40;
 }
 
+/* Kernels count on what tsr_caps.host_addresses says. */
+static tsr_status check_pointer(const be_device *d, VkDeviceAddress address) {
+  if (!d->caps.host_addresses || !(address >> 57)) return NULL;
+  return st_make(d->env->al, TSR_UNSUPPORTED, ST_WHERE("vulkan", "buffer", "use the CPU's own backend"),
+                 "a buffer at %#llx, which is no plain pointer", (unsigned long long)address);
+}
+
 /* Binds the pieces; false in *follow where an address does not go on from the one before. */
 static tsr_status bind_pieces(be_device *d, be_buffer *b, bool *follow) {
   *follow = true;
@@ -91,6 +98,7 @@ static tsr_status bind_pieces(be_device *d, be_buffer *b, bool *follow) {
     VK_TRY(d, d->fn.vkBindBufferMemory(d->vk, b->vk[i], b->memory, (VkDeviceSize)i * b->piece));
     VkDeviceAddress address = address_of(d, b->vk[i]);
     if (!i) b->address = address;
+    TSR_TRY(check_pointer(d, address));
     *follow &= address == b->address + (VkDeviceSize)i * b->piece;
   }
   return NULL;
@@ -215,6 +223,8 @@ tsr_status vk_buffer_import(be_device *d, const void *desc, size_t bytes, be_buf
   b->offset = (size_t)v->offset;
   b->host = v->host;
   b->address = address_of(d, b->vk[0]) + v->offset;
+  tsr_status st = check_pointer(d, b->address);
+  if (st) return al_delete(d->env->al, b), st;
   b->imported = true;
   atomic_fetch_add(&d->n_live, 1);
   *out = b;

@@ -277,12 +277,13 @@ static void widen_subgroup(vk_features *f, tsr_caps *c) {
   f->coopmat = f->nv2 = f->subgroup_size_control = f->full_subgroups = false;
 }
 
-static void spare_llvmpipe(const vk_all_properties *q, tsr_caps *c) {
+static void spare_llvmpipe(const vk_all_properties *q, const vk_features *f, tsr_caps *c) {
   if (q->v12.driverID != VK_DRIVER_ID_MESA_LLVMPIPE) return;
   /* 26.1 overruns its own stack where it compiles shuffles of f64 for vectors of 512 bits. */
   if (c->subgroup > 8) c->subgroup_shuffle = false;
   /* Seen with 22.3, and no more with 26.1 (docs/performance-log.md). */
   c->one_lane_a_time = VK_API_VERSION_MAJOR(q->base.properties.driverVersion) < 23;
+  c->host_addresses = f->bda;
 }
 
 static void hex(char *out, const uint8_t *b, int n) {
@@ -373,7 +374,7 @@ tsr_status vk_query(be_instance *in, VkPhysicalDevice p, const tsr_vulkan_import
   vk_say_lacking(&have, &q, f, info->fallbacks, sizeof info->fallbacks);
   fill_caps(in, p, &q, f, &info->caps);
   widen_subgroup(f, &info->caps);
-  spare_llvmpipe(&q, &info->caps);
+  spare_llvmpipe(&q, f, &info->caps);
   if (f->coopmat && vk_may(&in->probe, &id, "matrices", why)) {
     vk_find_matrices(in, p, f, &info->caps);
     vk_did(&in->probe, &id, "matrices", "ok");

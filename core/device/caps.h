@@ -77,6 +77,7 @@ typedef struct tsr_caps {
   int spirv_minor;            /* Vulkan: SPIR-V 1.3 to 1.6; 0: 1.6 */
   bool shared_layout;         /* Vulkan: workgroup memory with explicit layout, 8 and 16-bit types included */
   bool one_lane_a_time;       /* Vulkan on a CPU: memory is accessed lane by lane, also where all read the same word */
+  bool host_addresses;        /* Vulkan on a CPU: buffers' addresses are pointers of this process, below 2^57 */
   bool no_pack64;             /* Vulkan: the driver dies of 64-bit integers put together of two words, constants too */
   bool nan_preserve;          /* Vulkan: shaderSignedZeroInfNanPreserveFloat32 */
   bool denorm_f16, denorm_f32,

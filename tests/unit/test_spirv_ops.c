@@ -363,8 +363,25 @@ static void words_are_never_packed_where_that_kills(void **state) {
   }
 }
 
+/* Where LLVM compares lanes of f16 one by one, what was f16 is or-ed with a zero: a pointer's highest bits. */
+static void f16_is_hidden_from_a_cpu(void **state) {
+  static const char line[] = "%y0 = \"tessera.target.cast\"(%x0) : (f16) -> f32\n"
+                             "  %y1 = \"tessera.target.cast\"(%x1) : (f16) -> f32\n"
+                             "  %r = \"tessera.target.max\"(%y0, %y1) : (f32, f32) -> f32";
+  for (int on_cpu = 0; on_cpu < 2; on_cpu++) {
+    tsr_caps caps = spirv_full_caps();
+    caps.subgroup = caps.subgroup_min = caps.subgroup_max = 8;
+    caps.host_addresses = on_cpu;
+    kernel("f16", "f32", 2, 1, line);
+    check("max of f16", text, &caps, "OpFConvert");
+    assert_true((spirv_check(text, &caps, " 57 0\n", NULL) == NULL) == on_cpu);
+    assert_true((spirv_check(text, &caps, "OpBitwiseOr", NULL) == NULL) == on_cpu);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(f16_is_hidden_from_a_cpu),
       cmocka_unit_test(scalar_ops_every_type_valid),
       cmocka_unit_test(cast_every_pair_valid),
       cmocka_unit_test(memory_every_type_and_alignment_valid),

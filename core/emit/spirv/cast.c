@@ -188,6 +188,16 @@ static uint32_t convert(emitter *e, uint32_t type, uint32_t x, bool narrower) {
   return r;
 }
 
+/* LLVM compares two f32 that were f16 as f16, which it does lane by lane on a CPU: a bit operation that leaves all bits
+ * as they are stands between. Not with the very zero of bitcast.c, which the f16 may have met before. */
+static uint32_t no_longer_f16(emitter *e, uint32_t x, int n) {
+  if (!e->hidden_zero || !e->caps->host_addresses) return x;
+  uint32_t half = bin(e, OpShiftRightLogical, 64, 1, e->hidden_zero, e_const_int(e, 64, 1, 1));
+  uint32_t zero = VAL(&e->s, OpUConvert, e_int(e, 32), half), zeros[4] = {zero, zero, zero, zero};
+  if (n > 1) zero = spv_val_n(&e->s, OpCompositeConstruct, e_vec(e, e_int(e, 32), n), zeros, n);
+  return f32_bits(e, bin(e, OpBitwiseOr, 32, n, bits_f32(e, x, n), zero), n);
+}
+
 /* f64 to f32 rounded to odd, so that a second rounding gives what one would. */
 static uint32_t to_odd(emitter *e, uint32_t x, int n) {
   uint32_t ut = e_vec(e, e_int(e, 32), n), dt = e_vec(e, e_float(e, 64), n), bt = e_vec(e, e_bool(e), n);
@@ -210,7 +220,7 @@ uint32_t e_cast(emitter *e, uint32_t x, tsr_dtype from, tsr_dtype to, int n) {
   case TSR_TF32: from = TSR_F32; break;
   case TSR_F16:
     if (!e->caps->f16) x = small_to_f32(e, from, x, n), from = TSR_F32;
-    else if (to != TSR_F64) x = convert(e, e_reg(e, TSR_F32, n), x, false), from = TSR_F32;
+    else if (to != TSR_F64) x = no_longer_f16(e, convert(e, e_reg(e, TSR_F32, n), x, false), n), from = TSR_F32;
     break;
   default: break;
   }

@@ -113,10 +113,14 @@ static uint32_t push_member(emitter *e, uint32_t var, int i, uint32_t type) {
              VAL(&e->s, OpAccessChain, e_ptr(e, StoragePushConstant, type), var, e_u32(e, (uint32_t)i)));
 }
 
-/* a (a + 1) is even, which compilers don't see. */
+/* A pointer's highest bits, or that a (a + 1) is even, which compilers don't see: LLVM does of an address, as it is
+ * aligned. */
 static uint32_t hidden_zero(emitter *e, uint32_t a) {
   if (e->pairs || !(e->caps->no_pack64 || (caps_simd_like(e->caps) && !e->caps->descriptors))) return 0;
-  uint32_t u64 = e_int(e, 64), x = e->caps->descriptors ? VAL(&e->s, OpUConvert, u64, a) : a;
+  uint32_t u64 = e_int(e, 64);
+  if (e->caps->host_addresses && !e->caps->descriptors)
+    return VAL(&e->s, OpShiftRightLogical, u64, a, e_const_int(e, 64, 57, 1));
+  uint32_t x = e->caps->descriptors ? VAL(&e->s, OpUConvert, u64, a) : a;
   uint32_t even = VAL(&e->s, OpIMul, u64, x, VAL(&e->s, OpIAdd, u64, x, e_const_int(e, 64, 1, 1)));
   return VAL(&e->s, OpShiftLeftLogical, u64, even, e_const_int(e, 64, 63, 1));
 }
