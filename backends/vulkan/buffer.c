@@ -86,7 +86,7 @@ static VkDeviceAddress address_of(be_device *d, VkBuffer vk) {
 
 /* Kernels count on what tsr_caps.host_addresses says. */
 static tsr_status check_pointer(const be_device *d, VkDeviceAddress address) {
-  if (!d->caps.host_addresses || !(address >> 57)) return NULL;
+  if (!d->caps.host_addresses || !(address >> CAPS_HOST_ADDRESS_BITS)) return NULL;
   return st_make(d->env->al, TSR_UNSUPPORTED, ST_WHERE("vulkan", "buffer", "use the CPU's own backend"),
                  "a buffer at %#llx, which is no plain pointer", (unsigned long long)address);
 }

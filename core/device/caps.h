@@ -77,7 +77,7 @@ typedef struct tsr_caps {
   int spirv_minor;            /* Vulkan: SPIR-V 1.3 to 1.6; 0: 1.6 */
   bool shared_layout;         /* Vulkan: workgroup memory with explicit layout, 8 and 16-bit types included */
   bool one_lane_a_time;       /* Vulkan on a CPU: memory is accessed lane by lane, also where all read the same word */
-  bool host_addresses;        /* Vulkan on a CPU: buffers' addresses are pointers of this process, below 2^57 */
+  bool host_addresses;        /* Vulkan on a CPU: buffers' addresses are pointers of this process */
   bool no_pack64;             /* Vulkan: the driver dies of 64-bit integers put together of two words, constants too */
   bool nan_preserve;          /* Vulkan: shaderSignedZeroInfNanPreserveFloat32 */
   bool denorm_f16, denorm_f32,
@@ -95,6 +95,9 @@ typedef struct tsr_caps {
   /* rates for the cost model; 0 = not measured */
   double peak_flops_f32, peak_flops_matrix, bytes_per_s, launch_ns;
 } tsr_caps;
+
+/* No pointer of a process has a higher bit, whatever the pages (host_addresses). */
+enum { CAPS_HOST_ADDRESS_BITS = 57 };
 
 /* Index of the first enabled shape for these types (c may be TSR_DTYPE_NONE = any), -1 if none. */
 static inline int caps_find_matrix(const tsr_caps *c, tsr_dtype a, tsr_dtype b, tsr_dtype acc) {

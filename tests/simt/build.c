@@ -51,11 +51,11 @@ static int compile(const emu_compile_desc *d, const char *dir) {
   const char *cxx = d->compiler ? d->compiler : getenv("TSR_SIMT_CXX");
   char prelude[512], include[512], flags[256], *argv[32];
   int n = 0;
-  /* For quick compiling: with the C library's math.h, as <cmath> takes longer to read than a small kernel; and without
-   * optimisation, which takes longer than it saves. */
   if (*TSR_SIMT_LAUNCHER) argv[n++] = (char *)(uintptr_t)TSR_SIMT_LAUNCHER;
   snprintf(prelude, sizeof prelude, "-DTSR_EMULATOR=\"%s/tests/simt/prelude.h\"", TSR_SOURCE_DIR);
   snprintf(include, sizeof include, "-I%s/tests/simt", TSR_SOURCE_DIR);
+  /* Without the C++ library, whose <cmath> takes longer to read than a small kernel (math.h is the C library's), and
+   * without optimisation, which takes longer than it saves. */
   const char *fixed[] = {cxx && *cxx ? cxx : "g++",
                          "-std=c++17",
                          "-nostdinc++",

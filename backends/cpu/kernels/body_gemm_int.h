@@ -20,9 +20,11 @@ VINL int16_t int_widen(const char *p, const cpuk_dtype t) {
   return wide;
 }
 
+VINL ptrdiff_t int_bytes(const cpuk_dtype t) { return t == CPUK_I16 ? 2 : 1; }
+
 /* With a constant type, and a constant step of one element where elements lie side by side, these are vector code. */
 VINL void int_pack_a_of(const cpuk_pack_args *p, const cpuk_dtype t, const ptrdiff_t cs) {
-  const ptrdiff_t e = t == CPUK_I16 ? 2 : 1;
+  const ptrdiff_t e = int_bytes(t);
   const size_t row = gemm_row_bytes((p->cols + 1) / 2 * 4);
   for (size_t i = 0; i < p->rows; i++) {
     int16_t *restrict d = (void *)((char *)p->dst + i * row);
@@ -40,7 +42,7 @@ VINL void int_pair(int16_t *restrict d, const char *s, const char *next, const s
   }
 }
 VINL void int_pack_b_of(const cpuk_pack_args *p, const cpuk_dtype t, const ptrdiff_t cs) {
-  const ptrdiff_t e = t == CPUK_I16 ? 2 : 1, rs = p->rs * e;
+  const ptrdiff_t e = int_bytes(t), rs = p->rs * e;
   const size_t panel = int_b_panel_bytes(p->rows);
   for (size_t j = 0; j < p->cols; j += INT_NR) {
     const size_t w = p->cols - j < INT_NR ? p->cols - j : INT_NR;
@@ -56,13 +58,13 @@ VINL void int_pack_b_of(const cpuk_pack_args *p, const cpuk_dtype t, const ptrdi
 }
 #define INT_PACK(operand, t) \
   case t: p->cs == 1 ? int_pack_##operand##_of(p, t, 1) : int_pack_##operand##_of(p, t, p->cs); break;
-#define INT_PACKS(operand)                            \
+#define INT_PACKS(operand)                                  \
   static void int_pack_##operand(const cpuk_pack_args *p) { \
-    switch (p->type) {                                \
-      INT_PACK(operand, CPUK_U8)                      \
-      INT_PACK(operand, CPUK_I16)                     \
-      default: INT_PACK(operand, CPUK_I8)             \
-    }                                                 \
+    switch (p->type) {                                      \
+      INT_PACK(operand, CPUK_U8)                            \
+      INT_PACK(operand, CPUK_I16)                           \
+      default: INT_PACK(operand, CPUK_I8)                   \
+    }                                                       \
   }
 INT_PACKS(a)
 INT_PACKS(b)

@@ -193,8 +193,7 @@ static uint32_t convert(emitter *e, uint32_t type, uint32_t x, bool narrower) {
 static uint32_t no_longer_f16(emitter *e, uint32_t x, int n) {
   if (!e->hidden_zero || !e->caps->host_addresses) return x;
   uint32_t half = bin(e, OpShiftRightLogical, 64, 1, e->hidden_zero, e_const_int(e, 64, 1, 1));
-  uint32_t zero = VAL(&e->s, OpUConvert, e_int(e, 32), half), zeros[4] = {zero, zero, zero, zero};
-  if (n > 1) zero = spv_val_n(&e->s, OpCompositeConstruct, e_vec(e, e_int(e, 32), n), zeros, n);
+  uint32_t zero = e_splat(e, e_int(e, 32), VAL(&e->s, OpUConvert, e_int(e, 32), half), n);
   return f32_bits(e, bin(e, OpBitwiseOr, 32, n, bits_f32(e, x, n), zero), n);
 }
 

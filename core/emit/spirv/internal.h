@@ -71,6 +71,7 @@ uint32_t e_int(emitter *e, int bits);
 uint32_t e_float(emitter *e, int bits);
 uint32_t e_bool(emitter *e);
 uint32_t e_vec(emitter *e, uint32_t elem, int n);
+uint32_t e_splat(emitter *e, uint32_t elem_type, uint32_t x, int n); /* n times x, at most 4; no constant */
 uint32_t e_ptr(emitter *e, int storage, uint32_t type);
 /* How a value of this type is held in registers. */
 uint32_t e_reg(emitter *e, tsr_dtype t, int n);

@@ -119,7 +119,7 @@ static uint32_t hidden_zero(emitter *e, uint32_t a) {
   if (e->pairs || !(e->caps->no_pack64 || (caps_simd_like(e->caps) && !e->caps->descriptors))) return 0;
   uint32_t u64 = e_int(e, 64);
   if (e->caps->host_addresses && !e->caps->descriptors)
-    return VAL(&e->s, OpShiftRightLogical, u64, a, e_const_int(e, 64, 57, 1));
+    return VAL(&e->s, OpShiftRightLogical, u64, a, e_const_int(e, 64, CAPS_HOST_ADDRESS_BITS, 1));
   uint32_t x = e->caps->descriptors ? VAL(&e->s, OpUConvert, u64, a) : a;
   uint32_t even = VAL(&e->s, OpIMul, u64, x, VAL(&e->s, OpIAdd, u64, x, e_const_int(e, 64, 1, 1)));
   return VAL(&e->s, OpShiftLeftLogical, u64, even, e_const_int(e, 64, 63, 1));

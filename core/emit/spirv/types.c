@@ -199,18 +199,20 @@ void e_interface(emitter *e, int storage, uint32_t var) {
   else e->full = "variables in its interface", e->s.failed = true;
 }
 
+uint32_t e_splat(emitter *e, uint32_t elem_type, uint32_t x, int n) {
+  uint32_t all[4] = {x, x, x, x};
+  return n == 1 ? x : spv_val_n(&e->s, OpCompositeConstruct, e_vec(e, elem_type, n), all, n);
+}
+
 uint32_t e_condition(emitter *e, const ir_type *condition, uint32_t c, int n) {
-  uint32_t w[4] = {c, c, c, c};
-  if (condition->kind == IR_T_VECTOR || n == 1 || !e_before(e, 4)) return c;
-  return spv_val_n(&e->s, OpCompositeConstruct, e_vec(e, e_bool(e), n), w, n);
+  return condition->kind == IR_T_VECTOR || !e_before(e, 4) ? c : e_splat(e, e_bool(e), c, n);
 }
 
 /* ---- 64 bits that a driver can't take apart or put together ---- */
 
 uint32_t e_hide(emitter *e, uint32_t x, int n) {
   if (!e->caps->no_pack64 || !e->hidden_zero) return x;
-  uint32_t zeros[4] = {e->hidden_zero, e->hidden_zero, e->hidden_zero, e->hidden_zero}, u64 = e_vec(e, e_int(e, 64), n);
-  return VAL(&e->s, OpIAdd, u64, x, n > 1 ? spv_val_n(&e->s, OpCompositeConstruct, u64, zeros, n) : zeros[0]);
+  return VAL(&e->s, OpIAdd, e_vec(e, e_int(e, 64), n), x, e_splat(e, e_int(e, 64), e->hidden_zero, n));
 }
 
 /* Where 64 bits can't be put together of two words (tsr_caps.no_pack64), a shift whose amount compilers don't see. */
