@@ -121,12 +121,16 @@ ir_value *cv_fold(cv *c, ir_value *v, bool inputs) {
   return data ? cv_constant(c, v->type->dtype, v->type->rank, v->type->dims, data) : NULL;
 }
 
-static int64_t int_at(const ir_value *v, int64_t i) {
+/* Element i, of any type; false: it is no whole number of 64 bits. */
+static bool int_at(const ir_value *v, int64_t i, int64_t *x) {
   const ir_attr *a = ir_get_attr(v->def, "value");
-  int64_t x;
-  if (v->type->dtype != TSR_I64) return (int64_t)graph_constant_at(v->def, i);
-  memcpy(&x, (const char *)a->u.dense.data + (a->u.dense.splat ? 0 : (size_t)i * sizeof x), sizeof x);
-  return x;
+  if (v->type->dtype != TSR_I64) {
+    const double d = graph_constant_at(v->def, i);
+    *x = dtype_whole(TSR_I64, d);
+    return d >= -0x1p63 && d < 0x1p63 && (double)*x == d;
+  }
+  memcpy(x, (const char *)a->u.dense.data + (a->u.dense.splat ? 0 : (size_t)i * sizeof *x), sizeof *x);
+  return true;
 }
 
 static ir_value *known(cv *c, int i, int cap) {
@@ -141,7 +145,11 @@ int cv_known_ints(cv *c, int i, int64_t *out, int cap) {
   const ir_value *v = known(c, i, cap);
   if (!v) return -1;
   const int n = (int)ir_type_count(v->type);
-  for (int k = 0; k < n; k++) out[k] = int_at(v, k);
+  for (int k = 0; k < n; k++)
+    if (!int_at(v, k, &out[k])) {
+      cv_refuse(c, "operand %d is to hold whole numbers and has %g", i, graph_constant_at(v->def, k));
+      return -1;
+    }
   return n;
 }
 

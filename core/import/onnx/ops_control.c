@@ -79,7 +79,7 @@ typedef struct loop {
 
 static int64_t known_number(cv *c, ir_value *v, int64_t otherwise) {
   const ir_value *known = v ? cv_fold(c, v, true) : NULL;
-  return known && ir_type_count(known->type) == 1 ? (int64_t)graph_constant_at(known->def, 0) : otherwise;
+  return known && ir_type_count(known->type) == 1 ? dtype_whole(TSR_I64, graph_constant_at(known->def, 0)) : otherwise;
 }
 
 /* Step by step. False: it can't be, as a condition isn't known or there are too many. */

@@ -64,9 +64,13 @@ static void keep_ratio(cv *c, resizing *r, const ir_value *x) {
   for (int i = 0; i < r->rank; i++) {
     if (!r->moves[i]) continue;
     r->scale[i] = scale;
-    r->to[i] = (int64_t)floor(scale * (double)x->type->dims[i] + 0.5);
-    r->rounded_up[i] = r->to[i] > (int64_t)floor(scale * (double)x->type->dims[i]);
-    if (r->to[i] < 1 || r->to[i] > MOST_EXTENT) cv_refuse(c, "a scale of %g", scale);
+    const double extent = scale * (double)x->type->dims[i];
+    if (!(extent >= 0.5 && extent <= MOST_EXTENT)) {
+      cv_refuse(c, "a scale of %g", scale);
+      return;
+    }
+    r->to[i] = (int64_t)floor(extent + 0.5);
+    r->rounded_up[i] = (double)r->to[i] > extent;
   }
   r->by_scale = true;
 }
@@ -109,7 +113,7 @@ static bool read_extents(cv *c, ir_value *x, resizing *r) {
     const int at = cv_axis(c, axes[i], r->rank);
     const double extent = (double)cv_dim(x, at);
     r->scale[at] = has_sizes ? (double)sizes[i] / extent : scales[i];
-    if (!(r->scale[at] > 0) || extent * r->scale[at] > MOST_EXTENT)
+    if (!(r->scale[at] > 0 && extent * r->scale[at] <= MOST_EXTENT))
       return cv_refuse(c, "a scale of %g", r->scale[at]) != NULL;
     r->to[at] = has_sizes ? sizes[i] : (int64_t)floor(extent * (double)(float)scales[i]);
     if (crops) r->roi[0][at] = roi[i], r->roi[1][at] = roi[n + i];
@@ -192,7 +196,7 @@ static void op_upsample(cv *c) {
   if (n != r.rank) return cv_out(c, 0, cv_refuse(c, "%d scales", n));
   for (int i = 0; i < n; i++) {
     r.scale[i] = scales[i];
-    if (!(scales[i] > 0) || (double)cv_dim(x, i) * scales[i] > MOST_EXTENT)
+    if (!(scales[i] > 0 && (double)cv_dim(x, i) * scales[i] <= MOST_EXTENT))
       return cv_out(c, 0, cv_refuse(c, "a scale of %g", scales[i]));
     r.moves[i] = scales[i] != 1;
     r.to[i] = (int64_t)floor((double)cv_dim(x, i) * scales[i]);

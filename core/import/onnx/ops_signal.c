@@ -85,8 +85,9 @@ static void op_mel(cv *c) {
   const double first = 2595 * log10(1 + low / 700), step = (2595 * log10(1 + high / 700) - first) / (double)(bins + 2);
   for (int64_t i = 0; i < bins + 2; i++) {
     const double hertz = 700 * (pow(10, (first + (double)i * step) / 2595) - 1);
-    at[i] = (int64_t)floor((double)(points + 1) * hertz / (double)rate);
-    if (at[i] < 0 || at[i] >= rows) return cv_out(c, 0, cv_refuse(c, "frequencies beyond the spectrum"));
+    const double bin = (double)(points + 1) * hertz / (double)rate;
+    if (!(bin >= 0 && bin < (double)rows)) return cv_out(c, 0, cv_refuse(c, "frequencies beyond the spectrum"));
+    at[i] = (int64_t)bin;
   }
   for (int64_t b = 0; b < bins; b++) {
     const int64_t l = at[b], m = at[b + 1], r = at[b + 2];
