@@ -107,7 +107,7 @@ static void small_collectives_of_a_kind_go_as_one(void **state) {
 }
 
 static void memory_is_used_again(void **state) {
-  char body[4096] = UN("v0", "exp", "x"), line[128];
+  char body[4096] = UN("v0", "exp", "x"), line[160];
   for (int i = 0; i < 8; i++) {
     snprintf(line, sizeof line,
              "%%w%d = \"tessera.graph.all_reduce\"(%%v%d) {axes = \"dp\", ranks = 2}\n%%v%d = "
