@@ -8,7 +8,7 @@ static void deterministic_bits_do_not_depend_on_threads(void **state) {
   static float first[M * N], again[M * N];
   tsr_compile_options o = {.policy = TSR_POLICY_DETERMINISTIC};
   for (int threads = 1; threads <= 5; threads += 2) {
-    char text[8];
+    char text[16];
     snprintf(text, sizeof text, "%d", threads);
     setenv("TSR_THREADS", text, 1);
     rig r = open_rig();

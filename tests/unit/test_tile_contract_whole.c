@@ -131,7 +131,7 @@ static void whole_kernels_take_a_long_epilogue(void **state) {
   for (int i = 0; i < N; i++) {
     strcat(others, "%wv, "), strcat(maps, ",mn");
     sprintf(arguments + strlen(arguments), ", %%w%d: f32", i);
-    char before[8] = "g";
+    char before[16] = "g";
     if (i) snprintf(before, sizeof before, "o%d", i - 1);
     sprintf(sum + strlen(sum), "%%o%d = " T("add") "(%%%s, %%w%d)\n", i, before, i);
   }
