@@ -183,6 +183,7 @@ tsr_status lex_int(lexer *x, int64_t *out) {
 tsr_status lex_check_utf8(lexer *x) {
   for (const char *p = x->text; p < x->end;) {
     const int n = utf8_length(p, (size_t)(x->end - p));
+    if (!*p) return lex_error(x, p, "a zero byte: text has none");
     if (!n) return lex_error(x, p, "byte 0x%02x is not valid UTF-8", (unsigned char)*p);
     p += n;
   }

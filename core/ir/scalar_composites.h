@@ -37,7 +37,7 @@
   X(HARDSIGMOID, "hardsigmoid", 1, F, "max(0, min(1, alpha * a + beta))", OWN, 0, isnan(a * b) ? NAN : fmax(0, fmin(1, a * b + c)), NONE, 4 * (1 + fabs(c)), \
     "select(gt(y, 0), select(lt(y, 1), mul(g, b), 0), 0)", "max(0, min(1, add(mul(a, b), c)))")                                \
   X(HARDSWISH, "hardswish", 1, F, "a * max(0, min(1, a / 6 + 0.5))", GRAPH, 0, a <= -3 ? -0.0 : a >= 3 ? a : a * (a / 6 + 0.5), NONE, fabs(a) < 4 ? 4 * fabs(a) : 0, \
-    "select(lt(a, -3), 0, select(gt(a, 3), g, mul(g, add(div(a, 3), 0.5))))", "mul(finite(a), max(0, min(1, add(div(a, 6), 0.5))))") \
+    "select(lt(a, -3), 0, select(gt(a, 3), g, mul(g, add(div(a, 3), 0.5))))", "mul(min(add(mul(max(a, -3), 0.166666666666666667), 0.5), 1), max(a, -3))") \
   X(LEAKY_RELU, "leaky_relu", 1, F, "alpha * a below 0, else a", OWN, 0, a < 0 ? a * b : a, NONE, 2 * m, "select(lt(a, 0), mul(g, b), g)", "select(lt(a, 0), mul(a, b), a)") \
   X(PRELU, "prelu", 2, F, "a * b where a is below 0, else a: b is the slope, broadcast", GRAPH, 0, a < 0 ? a * b : a, NONE, 0, \
     "select(lt(a, 0), mul(g, b), g); select(lt(a, 0), mul(g, a), 0)", "select(lt(a, 0), mul(a, b), a)")                        \

@@ -25,24 +25,30 @@ static bool grow(ir_symbols *s) {
   return true;
 }
 
-static bool add(ir_symbols *s, ir_op *op) {
-  if (!is_kernel(op)) return true;
+static bool put(ir_symbols *s, ir_op *op, const ir_op **twice) {
   if (2 * (s->n + 1) > s->cap && !grow(s)) return false;
   ir_op **p = place(s->v, s->cap, ir_get_str(op, "sym_name", ""));
-  if (*p) return true;
-  *p = op;
-  s->n++;
+  if (!*p) *p = op, s->n++;
+  else if (!*twice && (*p)->parent == op->parent && (*p)->def == op->def) *twice = op;
   return true;
+}
+
+static bool add(ir_symbols *s, ir_op *op) { return !is_kernel(op) || put(s, op, &s->twice); }
+
+static bool is_function(const ir_op *op) {
+  return !is_kernel(op) && (op->def->flags & IR_ISOLATED) && *ir_get_str(op, "sym_name", "");
 }
 
 tsr_status ir_symbols_make(const ir_module *m, ir_symbols *out) {
   *out = (ir_symbols){.al = &m->arena.al};
+  ir_symbols functions = *out;
   bool ok = true;
   for (ir_op *o = m->root->n_regions ? m->root->regions[0]->first : NULL; o && ok; o = o->next) {
-    ok = add(out, o);
+    ok = add(out, o) && (!is_function(o) || put(&functions, o, &out->twice));
     if (is_kernel(o)) continue; /* those inside of a kernel are none */
     for (ir_op *k = o->n_regions ? o->regions[0]->first : NULL; k && ok; k = k->next) ok = add(out, k);
   }
+  ir_symbols_clear(&functions);
   if (ok) return NULL;
   ir_symbols_clear(out);
   return st_oom();

@@ -1,5 +1,6 @@
 /* core/ir/symbols.h - the kernels of a module by name: of its top level, and of the programs there. Where a name stands
- * twice, the first op counts. The table lives as long as the module's ops keep their names and places. */
+ * twice, the first op counts; the verifier refuses that, of functions too. The table lives as long as the module's ops
+ * keep their names and places. */
 #ifndef CORE_IR_SYMBOLS_H
 #define CORE_IR_SYMBOLS_H
 #include "core/ir/ir.h"
@@ -8,6 +9,7 @@ typedef struct ir_symbols {
   const tsr_allocator *al;
   ir_op **v; /* open addressing; NULL = empty */
   size_t n, cap;
+  const ir_op *twice; /* the first whose name another kernel of its level, or function, has; NULL: none */
 } ir_symbols;
 
 tsr_status ir_symbols_make(const ir_module *m, ir_symbols *out);

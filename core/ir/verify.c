@@ -192,6 +192,11 @@ static tsr_status verify_tree(ir_op *op) {
 tsr_status ir_verify(ir_module *m) {
   ir_symbols kernels;
   TSR_TRY(ir_symbols_make(m, &kernels));
+  if (kernels.twice) {
+    const ir_op *op = kernels.twice;
+    ir_symbols_clear(&kernels);
+    return ir_error(op, "names are for one", "there is another \"%s\"", ir_get_str(op, "sym_name", ""));
+  }
   m->symbols = &kernels;
   tsr_status st = verify_tree(m->root);
   m->symbols = NULL;

@@ -16,6 +16,8 @@
   "%u = \"tessera.tile.view\"(%c) : (!tessera.view<4xf32>) -> !tessera.view<2x2xf32>\n"                                \
   "%o = \"tessera.tile.load\"(%u) {owned = true}\n%r = \"tessera.tile.gemm\"(%o, %x, %x)\n"                            \
   "\"tessera.tile.store\"(%r, " to ")"
+#define NAMED(name) \
+  "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<2xf32>):\n\"tessera.graph.return\"(%A)\n}) {sym_name = \"" name "\"}\n"
 #define COPY "%v = \"tessera.tile.load\"(%a)\n\"tessera.tile.store\"(%v, %c)"
 #define SCRATCH(kernel, offset) \
   "\"tessera.target.kernel\"() ({\n^bb0(%a: !tessera.view<4xf32>):\n%s = \"tessera.target.scratch\"() {offset = " offset "} : () -> !tessera.array<4xf32>\n" \
@@ -43,6 +45,7 @@ static const struct { const char *what, *text, *says; } cases[] = {
     {"unterminated list", FUNC(A, "%0 = \"tessera.graph.reduce_sum\"(%A) {axes = [0"), "x.mlir:4:1: "},
     {"unterminated type", "\"tessera.graph.func\"() ({\n^bb0(%A: tensor<2x3x", "x.mlir:2:"},
     {"invalid UTF-8", FUNC(A, "%0 = \"tessera.graph.neg\xff\"(%A)"), "x.mlir:3:24: byte 0xff is not valid UTF-8"},
+    {"two functions of one name", NAMED("f") NAMED("g") NAMED("f"), "there is another \"f\""},
     {"invalid UTF-8 outside of strings", FUNC(A, "\xc3\x28"), "x.mlir:3:1: byte 0xc3 is not valid UTF-8"},
     {"an overlong form", FUNC(A, "%0 = \"tessera.graph.neg\"(%A) // \xc0\xaf"), "x.mlir:3:33: byte 0xc0 is not valid UTF-8"},
     {"a surrogate", FUNC(A, "// \xed\xa0\x80"), "x.mlir:3:4: byte 0xed is not valid UTF-8"},
@@ -194,7 +197,7 @@ int main(void) {
   for (size_t i = 0; i < sizeof deep / sizeof *deep; i++) run_deep(&c, i);
   many_attributes(&c);
   cli_write(&c, "x.mlir", "abc\0def", 7);
-  cli_refused(&c, "a zero byte", "run x.mlir", "x.mlir:1:4: byte 0x00");
+  cli_refused(&c, "a zero byte", "run x.mlir", "x.mlir:1:4: a zero byte");
   cli_refused(&c, "a folder", "run .", ".: can't be read");
   cli_refused(&c, "nothing there", "run gone.mlir", "gone.mlir: can't be opened");
   cli_refused(&c, "no such level", "dump x.mlir --level magic", "--level is graph");

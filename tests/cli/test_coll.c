@@ -15,7 +15,7 @@ static const struct {
     {PLAN "'' --ranks 72 --bytes 1", "no topology \"\""},
     {PLAN "nvl72 --ranks 73 --bytes 1", "the machine has fewer ranks"},
     {PLAN "nvl72 --ranks 0 --bytes 1", "--ranks 0 is not 1 to 16384"},
-    {PLAN "nvl72 --ranks -1 --bytes 1", "coll needs"},
+    {PLAN "nvl72 --ranks -1 --bytes 1", "--ranks -1 is not 0 or more"},
     {PLAN "nvl72 --ranks 9223372036854775808 --bytes 1", "--ranks needs a number"},
     {PLAN "nvl72 --ranks 9223372036854775807 --bytes 1", "is not 1 to 16384"},
     {PLAN "nvl72 --ranks lots --bytes 1", "--ranks needs a number"},

@@ -30,6 +30,10 @@ static void models_run_and_are_imported(cli *c) {
   cli_check(c, cli_run(c, "run " MLP " --input x=x.npy --output probabilities=a.npy") == 0 && read_npy(c, "a.npy", &a),
             "run");
   cli_check(c, cli_run(c, "import " MLP " -o m.mlir --shape x=2x8") == 0, "import");
+  cli_refused(c, "text over its own model", "import " MLP " -o " MLP " --shape x=2x8", "is the model itself");
+  cli_refused(c, "a file for no input", "import " MLP " -o n.mlir --shape x=2x8 --input zz=m.mlir", "m.mlir");
+  cli_refused(c, "a file that isn't there", "import " MLP " -o n.mlir --shape x=2x8 --input x=none.npy", "none.npy");
+  cli_refused(c, "levels of a model", "dump " MLP " --level graph", "`tessera import` makes text of it");
   cli_check(c, cli_run(c, "run m.mlir --input x=x.npy --output probabilities=b.npy") == 0 && read_npy(c, "b.npy", &b),
             "run what was imported");
   cli_check(c, a.data && b.data && a.bytes == 32 && b.bytes == 32 && !memcmp(a.data, b.data, 32), "the same result");

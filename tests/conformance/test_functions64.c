@@ -20,7 +20,8 @@ typedef struct function {
 
 static const function functions[] = {{"exp", exp, 3, -60, 9.5, false}, {"log", log, 3, -1020, 1023, false},
                                      {"tanh", tanh, 8, -60, 6, false}, {"erf", erf, 6, -60, 3, false},
-                                     {"sin", sin, 3, -60, 1023, true}, {"cos", cos, 3, -60, 1023, true}};
+                                     {"sin", sin, 3, -60, 1023, true}, {"cos", cos, 3, -60, 1023, true},
+                                     {"round", nearbyint, 0, -3, 60, false}, {"floor", floor, 0, -3, 60, false}};
 
 static uint64_t state = 20261125;
 static double uniform(void) {
@@ -37,6 +38,15 @@ static double argument(int i, double low, double high) {
                                  1,
                                  -1,
                                  0.5,
+                                 -0.5,
+                                 1.5,
+                                 -1.5,
+                                 2.5,
+                                 3.5,
+                                 709.5,
+                                 -0.25,
+                                 0x1p52 - 0.5,
+                                 -0x1p53 - 2,
                                  2,
                                  709.7,
                                  -745,

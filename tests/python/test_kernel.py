@@ -27,6 +27,21 @@ class Kernels(unittest.TestCase):
         add(a, b, t)
         self.assertEqual(t.tolist(), [11, 22, 33])
 
+    def test_a_parameter_may_be_returned(self):
+        @op.kernel
+        def two(x, y):
+            return x, y + 1
+        a, b = two([1.0], [2.0])
+        self.assertEqual((a.tolist(), b.tolist()), ([1.0], [3.0]))
+        self.assertEqual(op.kernel(lambda x: x)([4.0]).tolist(), [4.0])
+
+    def test_an_output_that_is_a_list_is_refused_before_anything_runs(self):
+        @op.kernel
+        def k(x, y):
+            y[:] = x + 1
+        with self.assertRaisesRegex(tessera.Error, "can't be written"):
+            k([1.0], [0.0])
+
     def test_an_output_may_be_an_operand_too(self):
         @op.kernel
         def twice(A):

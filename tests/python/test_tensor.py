@@ -16,6 +16,10 @@ except ImportError:
 needs_numpy = unittest.skipIf(numpy is None, "no numpy here")
 
 
+def _write(x, y):
+    y[:] = op.reshape(x, shape=())
+
+
 class OwnDlpack:
     """An exporter of DLPack that is none of ours' consumers: it counts its deleter's calls."""
     deleted = 0
@@ -74,6 +78,21 @@ class Memory(unittest.TestCase):
                     return t.__dlpack__(max_version=version)
             again = tessera.from_dlpack(Capsule())
             self.assertEqual((again.tolist(), again.storage.address), ([2.5, 3.0], t.storage.address))
+
+    def test_memory_that_the_interface_alone_keeps(self):
+        class Scalar:  # as NumPy's are: each time anew, of an array that goes with the dict
+            def __init__(self, value):
+                self.value = value
+
+            @property
+            def __array_interface__(self):
+                made = (ctypes.c_float * 1)(self.value)
+                data = ctypes.addressof(made), False
+                return {"shape": (), "typestr": "<f4", "version": 3, "data": data, "of": made}
+        held = [tessera.tensor(Scalar(i)) for i in range(200)]
+        self.assertEqual([float(t.tolist()) for t in held], list(range(200)))
+        with self.assertRaisesRegex(tessera.Error, "can't be written"):
+            op.kernel(_write)([1.0], Scalar(0))
 
     def test_capsules_that_nobody_takes_let_go(self):
         from tessera import dlpack

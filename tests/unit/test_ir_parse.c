@@ -88,7 +88,7 @@ static void invalid_utf8_is_named(void **state) {
     tsr_status st = ir_parse(NULL, cases[i].text, cases[i].n, "test.mlir", &m);
     assert_int_equal(tsr_status_code(st), TSR_PARSE_ERROR);
     assert_true(gt_says(tsr_status_message(st), "test.mlir:1:"));
-    assert_true(gt_says(tsr_status_message(st), "not valid UTF-8"));
+    assert_true(gt_says(tsr_status_message(st), i < 4 ? "not valid UTF-8" : "a zero byte"));
     tsr_status_free(st);
   }
 }

@@ -43,7 +43,8 @@ typedef struct coll_bench {
 
 static double number_at(int32_t rank, int64_t i, tsr_dtype t) {
   double v = (double)((uint64_t)(rank * 31 + i * 7) % 3) - 1;
-  return t == TSR_U8 || t == TSR_BOOL ? v > 0 : v;
+  const dtype_info *row = dtype_get(t);
+  return t == TSR_BOOL || !(row->is_signed || row->is_float || dtype_is_complex(t)) ? v > 0 : v;
 }
 
 /* Sums of small integers, exact in every type; all else is copied. */
@@ -400,6 +401,7 @@ int bench_coll(int argc, char **argv) {
   if (algorithm && !a) return cli_usage("bench", "no algorithm \"%s\"; `tessera plan --help` lists them", algorithm);
   b.like.dtype = tsr_dtype_parse(dtype);
   if (!b.like.dtype) return cli_usage("bench", "unknown data type \"%s\"", dtype);
+  if (dtype_packed(b.like.dtype)) return cli_usage("bench", "coll moves whole bytes: %s has none of its own", dtype);
   if (wire && !(b.like.wire = tsr_dtype_parse(wire))) return cli_usage("bench", "unknown data type \"%s\"", wire);
   if (wire && (keep || b.transport->engine))
     return cli_usage("bench", "--wire goes with the library's own algorithms, and not with --keep");

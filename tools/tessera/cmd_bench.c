@@ -266,6 +266,7 @@ static const char *next_of(const char **list, char name[64]) {
 static int collect_op(const char *op, const char *shapes, const char *types, bool packed, bench_case *cases, int *n) {
   char shape[64], type[64];
   bench_case c = {.op = op, .packed_b = packed};
+  if (packed && !bench_is_matmul(&c)) return cli_usage("bench", "--packed is of matmul, not of %s", op);
   if (!shapes) shapes = bench_is_matmul(&c) ? "1024x1024x1024" : "1024x1024";
   for (const char *s = shapes; *s;) {
     if (!bench_parse_shape(next_of(&s, shape), &c))

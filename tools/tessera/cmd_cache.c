@@ -213,6 +213,8 @@ int cmd_cache(int argc, char **argv) {
     return cache_prewarm(&a);
   }
   if (argc >= 2 && a.device) return cli_usage("cache", "--device goes with prewarm");
+  if (argc >= 2 && a.replace && strcmp(argv[1], "import") && strcmp(argv[1], "merge"))
+    return cli_usage("cache", "--replace goes with import and merge");
   for (size_t i = 0; argc >= 2 && i < sizeof actions / sizeof *actions; i++) {
     if (strcmp(argv[1], actions[i].name)) continue;
     if (argc > (actions[i].alone ? 2 : 3))

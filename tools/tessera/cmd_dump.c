@@ -1,11 +1,9 @@
 /* tools/tessera/cmd_dump.c - `tessera dump FILE --level L`: a program as text, source or binary at any level; or its IR
  * right after a pass. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/passes/pipeline.h"
-#include "tools/tessera/cli.h"
-#include "tools/tessera/shapes.h"
+#include "tools/tessera/program_file.h"
 
 static bool parse_level(const char *name, tsr_level *out) {
   static const char *const names[] = {"graph", "schedule", "tile", "target", "source", "binary"};
@@ -44,15 +42,20 @@ int cmd_dump(int argc, char **argv) {
     return cli_usage("dump", "--level is graph, schedule, tile, target, source or binary");
   tsr_status st = cli_numerics(policy, precision, &o);
   if (st) return cli_fail(st);
-  size_t bytes, n = 0;
-  char *text = cli_read_file(argv[1], &bytes), *out = NULL;
-  if (!text) return EXIT_USAGE;
+  size_t n = 0;
+  char *out = NULL;
+  program_file file;
+  const int read = program_file_read("dump", argv[1], &file);
+  if (read || file.onnx) {
+    program_file_clear(&file);
+    return read ? read : cli_usage("dump", "%s: an ONNX model; `tessera import` makes text of it", argv[1]);
+  }
   tsr_context *ctx = NULL;
   tsr_device *dev = NULL;
   tsr_program *prog = NULL;
   st = cli_context(&ctx);
   if (!st) st = tsr_device_open(ctx, device, &dev);
-  int rc = st ? EXIT_OK : shape_list_compile(&shapes, ctx, dev, text, bytes, argv[1], &o, &prog);
+  int rc = st ? EXIT_OK : shape_list_compile(&shapes, ctx, dev, file.text, file.bytes, argv[1], &o, &prog);
   if (!st && !rc)
     st = explain        ? tsr_program_explain(prog, &out)
          : o.keep_after ? tsr_program_dump_after(prog, &out)
@@ -63,6 +66,6 @@ int cmd_dump(int argc, char **argv) {
   tsr_program_destroy(&prog);
   tsr_device_close(&dev);
   tsr_context_destroy(&ctx);
-  free(text);
+  program_file_clear(&file);
   return rc;
 }

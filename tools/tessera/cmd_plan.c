@@ -200,7 +200,13 @@ int cmd_plan(int argc, char **argv) {
                             {.name = "--html", .text = &r.html},
                             {.name = "--trace", .text = &r.trace},
                             {.name = "--search", .flag = &r.search}};
+  for (int i = 1; i + 1 < argc; i++) /* of numbers, -1 stands for one that wasn't given */
+    for (size_t k = 0; k < sizeof options / sizeof *options; k++)
+      if (options[k].number && !strcmp(argv[i], options[k].name) && argv[i + 1][0] == '-')
+        return cli_usage("plan", "%s %s is not 0 or more", argv[i], argv[i + 1]);
   if (!cli_options("plan", &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
+  if (r.microbatches < -1 || r.chunks < -1 || r.batch < -1 || r.zero < -1 || q.ranks < -1 || q.bytes < -1)
+    return cli_usage("plan", "a number is negative");
   const bool other = r.mesh || r.schedule || r.html || r.trace || r.search || r.microbatches != -1 || r.chunks != -1 ||
                      r.batch != -1 || r.zero != -1;
   if (argc != 2 || (other && !strcmp(argv[1], "coll")))

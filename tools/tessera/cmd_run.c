@@ -176,6 +176,7 @@ int cmd_run(int argc, char **argv) {
   if (weights_file) st = weights_open(NULL, weights_file, &inputs.w);
   if (!st) st = cli_context(&r.ctx);
   int rc = st ? cli_fail(st) : program_file_read("run", argv[1], &r.file);
+  if (!rc && shapes.bounded && !r.file.onnx) rc = cli_usage("run", "--bounded is of ONNX models");
   if (!rc) rc = run_file(&r, device, &o, &inputs, &outputs, &shapes, seed, repeat);
   operands_clear(&r.o);
   program_file_clear(&r.file);

@@ -23,7 +23,7 @@ static const command commands[] = {
     {"generate", "FILE.gguf --prompt TEXT [--tokens N] [--device ID[,ID]] [--mesh tp=N [--transport mpi]] [--temperature T] [--seed N] [--chat [--system TEXT]] [--json]", "a language model continues a text, at most --tokens (128) of them, with --temperature 0 (as it comes) always by the likeliest; --mesh: N ranks on these devices have a part of it each, with --transport mpi as processes (mpirun -n N tessera ..)", cmd_generate},
     {"dump", "FILE --level graph|schedule|tile|target|source|binary [--device ID] [--policy P] [--precision M] [--shape NAME=2x3]... [--after PASS] [--explain]", "prints a program at a level, or right after a pass (`tessera dump --help` lists them); --explain: what the passes did, and the time and memory of each", cmd_dump, dump_help},
     {"bench", "[OP...|FILE] [--suite NAME] [--device ID|all] [--shape S[,S]] [--dtype T[,T]] [--against PEER[,PEER]] [--without SWITCH[,SWITCH]] [--packed] [--policy P] [--precision M] [--tune off|cached|full] [--milliseconds N] [--seed N] [--html F] [--json]",
-     "times operations, or a whole model (.onnx, .mlir; --shape NAME=2x3,..; --against onnxruntime,openvino,iree; of a language model see below), checks each against the reference, compares with other libraries; --milliseconds (1200) is the time spent on measuring one case: at least 7 rounds, at most four times as long; compiling, the reference and the peaks come on top", cmd_bench},
+     "times operations, or a whole model (.onnx, .mlir; --shape NAME=2x3,..; --against onnxruntime,openvino,iree; of a language model see below), checks each against the reference, compares with other libraries; --milliseconds (1200) is the time spent on measuring one case: at least 7 rounds, at most four times as long; compiling, the reference and the peaks come on top; --packed: products find their right operand prepared ahead, as weights are", cmd_bench},
     {"bench", "FILE.gguf [--prompt-tokens N] [--tokens N] [--device ID|all] [--against llama] [--milliseconds N] [--seed N] [--json]", "tokens by time of a language model: a prompt of --prompt-tokens (512) at once, --tokens (128) one after the other; 0 leaves one out; at least 3 runs of each; --against llama: llama-bench of PATH beside it", NULL, NULL},
     {"bench", "FILE --mesh dp=2 [--device ID,..] [--transport mpi] [--grad] [--policy P] [--milliseconds N] [--json]", "times a program of a mesh with its collectives beside the computing and among it, in turns, on the same random inputs; --grad: the derivative of its first output with respect to all inputs that no axis cuts, which come out whole on every rank: a data-parallel step", NULL, NULL},
     {"bench coll", "[--op OP] [--ranks N] [--transport local|mpi|ucc] [--bytes N] [--algorithm A|all [--keep]] [--dtype T] [--wire T] [--any-order] [--milliseconds N] [--json]", "checks and times collectives between ranks of this process or, under mpirun, between processes; algbw and busbw as nccl-tests has them; --keep: the fastest of all algorithms by size are what calls that name none take from then on", NULL},
@@ -136,7 +136,7 @@ tsr_status cli_numerics(const char *policy, const char *precision, tsr_compile_o
 
 int cli_fail(tsr_status st) {
   tsr_code c = tsr_status_code(st);
-  fprintf(stderr, "tessera: %s\n", tsr_status_message(st));
+  cli_usage("", "%s", tsr_status_message(st));
   tsr_status_free(st);
   switch (c) {
   case TSR_OK: return EXIT_OK;

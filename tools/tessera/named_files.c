@@ -42,7 +42,8 @@ int named_files_check_used(const named_files *f, const int *used) {
 }
 
 bool input_array(void *user, const char *name, npy_array *out) {
-  const char *path = named_files_path(&((const input_source *)user)->npy, name, NULL);
+  input_source *from = user;
+  const char *path = named_files_path(&from->npy, name, from->asked);
   char why[512];
   return path && npy_load(path, out, why, sizeof why);
 }

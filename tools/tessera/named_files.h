@@ -17,7 +17,8 @@ typedef struct named_files {
 /* Where inputs come from. */
 typedef struct input_source {
   named_files npy;
-  weights *w; /* NULL: none */
+  weights *w;           /* NULL: none */
+  int asked[MAX_FILES]; /* how often each of npy was read as an input of a model */
 } input_source;
 
 /* For options: user is the list. */

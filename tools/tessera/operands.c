@@ -26,13 +26,6 @@ static void fill_random(tsr_dtype t, void *p, size_t n, uint64_t seed) {
   }
 }
 
-static bool same_shape(const tsr_shape *a, const tsr_shape *b) {
-  if (a->rank != b->rank) return false;
-  for (int i = 0; i < a->rank; i++)
-    if (a->dims[i] != b->dims[i]) return false;
-  return true;
-}
-
 /* Memory for an input or output; what is too large is named with its place in the text. */
 static int make_buffer(const operands *o, const char *what, int i, const tsr_tensor_info *t, tsr_buffer **out) {
   char number[16];
@@ -97,7 +90,7 @@ static int read_file(const operands *o, const char *path, const tsr_tensor_info 
   npy_array x;
   int rc = EXIT_OK;
   if (!npy_load(path, &x, why, sizeof why)) return cli_usage(o->command, "%s", why);
-  if (!same_shape(&x.shape, &t->shape))
+  if (!shape_is(&x.shape, &t->shape))
     rc = cli_usage(o->command, "%s: shape %s, input %s needs %s", path, cli_shape_text(&x.shape, a, sizeof a), t->name,
                    cli_shape_text(&t->shape, b, sizeof b));
   else if (dtype_is_complex(x.dtype) && !dtype_is_complex(t->dtype))

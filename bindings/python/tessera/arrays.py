@@ -117,7 +117,9 @@ def _interface(x):
     if not isinstance(data, tuple):
         inner = of_buffer(data)
         data = (inner.address, not inner.writable)
-    return View(data[0], name, known["shape"], known.get("strides"), x, not data[1])
+    # A NumPy scalar's memory is that of an array which its interface alone keeps, and nothing is written back from it.
+    writable = not data[1] and hasattr(x, "__setitem__")
+    return View(data[0], name, known["shape"], known.get("strides"), (x, known), writable)
 
 
 class _PyBuffer(ctypes.Structure):

@@ -18,12 +18,12 @@ class _Traced:
         made, outs, self.n_returned, params = graphs.trace_function(function, given, False)
         places = {id(p): i for i, p in enumerate(params) if isinstance(p, Tensor)}
         self.written = [places[id(p)] for p in params if id(p) in made.written]
-        self.sources = [places.get(id(t), t) for t in made.inputs]  # the place of a parameter, or a captured tensor
         for o in outs:
             if not isinstance(o, Tensor):
                 raise errors.argument(f"the kernel returned {type(o).__name__}", graphs.made_name(function),
                                       "tensors, or a tuple of them")
             made.output(o)
+        self.sources = [places.get(id(t), t) for t in made.inputs]  # the place of a parameter, or a captured tensor
         self.graph = graphs.Graph(made.handle, (), made.schedule, keep=made)
 
 
@@ -67,6 +67,8 @@ class Kernel:
 
     def _finish(self, found, given, ins, device):
         graph = found.graph
+        for at in found.written:
+            _check_output(given[at])
         program = self._program(graph, ins, device)
         n = len(graph.outputs) - len(found.written)
         outs = [Storage.empty(device, size) for size in program.output_bytes[:n]]
@@ -114,6 +116,11 @@ def _is_tensor(x):
     return isinstance(x, Tensor) or not trace.is_number(x) and (arrays.is_array(x) or isinstance(x, (list, tuple)))
 
 
+def _check_output(x):
+    if isinstance(x, (list, tuple)) or not isinstance(x, Tensor) and not arrays.view(x).writable:
+        raise errors.argument("an output that can't be written", "kernel", "a tensor, or an array that is writable")
+
+
 def _in_place(device, x, info, ins):
     """The storage of an array that an output can be written to as it is; None where it can't."""
     if isinstance(x, Tensor) or not device.on_host:
@@ -134,11 +141,8 @@ def _store(x, made):
     if isinstance(x, Tensor):
         x.storage = made.to(x.device).storage
         return
-    view = arrays.view(x)
-    if isinstance(x, (list, tuple)) or not view.writable:
-        raise errors.argument("an output that can't be written", "kernel", "a tensor, or an array that is writable")
     held = made.view()
-    view.store(held.address)
+    arrays.view(x).store(held.address)
 
 
 def kernel(function):

@@ -113,6 +113,22 @@ uint32_t e_combine(emitter *e, int code, vt v, uint32_t a, uint32_t b) {
   return c.t != v.t ? e_cast(e, r, c.t, v.t, v.n) : r;
 }
 
+/* lavapipe (Mesa 26.1) rounds odd halves of f64 toward zero by GLSL's RoundEven. */
+static uint32_t round_f64(emitter *e, vt v, uint32_t a) {
+  const uint32_t type = e_reg(e, v.t, v.n), bools = bool_type(e, v.n), one = e_const(e, v.t, 1, v.n),
+                 half = e_const(e, v.t, 0.5, v.n), zero = e_const(e, v.t, 0, v.n), below = GLSL(e, GlslFloor, type, a),
+                 part = VAL(&e->s, OpFSub, type, a, below),
+                 pairs = GLSL(e, GlslFloor, type, VAL(&e->s, OpFMul, type, below, half)),
+                 even = e_compare(e, CMP_EQ, v, VAL(&e->s, OpFAdd, type, pairs, pairs), below),
+                 tie = VAL(&e->s, OpLogicalAnd, bools, e_compare(e, CMP_EQ, v, part, half),
+                           VAL(&e->s, OpLogicalNot, bools, even)),
+                 up = VAL(&e->s, OpLogicalOr, bools, e_compare(e, CMP_GT, v, part, half), tie),
+                 r = VAL(&e->s, OpSelect, type, up, VAL(&e->s, OpFAdd, type, below, one), below),
+                 gone = VAL(&e->s, OpLogicalAnd, bools, e_compare(e, CMP_EQ, v, r, zero),
+                            e_compare(e, CMP_LT, v, a, zero)); /* from below 0 to -0 */
+  return VAL(&e->s, OpSelect, type, gone, e_const(e, v.t, -0.0, v.n), r);
+}
+
 static uint32_t unary(emitter *e, int code, vt v, uint32_t a) {
   bool f = is_float(v.t);
   uint32_t type = e_reg(e, v.t, v.n);
@@ -123,7 +139,7 @@ static uint32_t unary(emitter *e, int code, vt v, uint32_t a) {
   case SC_SQRT: return GLSL(e, GlslSqrt, type, a);
   case SC_RSQRT: return VAL(&e->s, OpFDiv, type, e_const(e, v.t, 1, v.n), GLSL(e, GlslSqrt, type, a));
   case SC_FLOOR: return GLSL(e, GlslFloor, type, a);
-  case SC_ROUND: return GLSL(e, GlslRoundEven, type, a);
+  case SC_ROUND: return v.t == TSR_F64 ? round_f64(e, v, a) : GLSL(e, GlslRoundEven, type, a);
   default: return e_min_max(e, true, v, a, e_const(e, v.t, 0, v.n)); /* relu */
   }
 }
