@@ -75,10 +75,12 @@ static const struct { const char *args, *says; } refused[] = {
     {"cache clear --replace", "--replace goes with import and merge"},
     {"run x.mlir --bounded --device cpu:0", "--bounded is of ONNX models"},
     {"profile x.mlir --steps 0 --device cpu:0", "--steps is 1 to 1000000"},
+    {"profile x.mlir --steps -1 --device cpu:0", "--steps is 1 to 1000000"},
+    {"tune x.mlir --samples -1 --device cpu:0", "--samples -1 is not 1"},
     {"tune x.mlir --samples 0 --device cpu:0", "--samples 0 is not 1"},
     {"plan coll --op all_reduce --topology nvl72 --ranks 8 --bytes -1", "--bytes -1 is not 0 or more"},
     {"plan gpt3_175b --mesh tp=8,pp=3,dp=3 --topology nvl72 --zero -1", "--zero -1 is not 0 or more"},
-    {"plan gpt3_175b --mesh tp=8,pp=3,dp=3 --topology nvl72 --batch=-3", "a number is negative"},
+    {"plan gpt3_175b --mesh tp=8,pp=3,dp=3 --topology nvl72 --batch=-1", "--batch -1 is not 0 or more"},
     {"plan x.mlir --mesh tp=2 --topology nvl72 --batch 9", "--batch and --zero are of models"},
     {"plan x.mlir --mesh tp=2 --topology nvl72 --schedule gpipe", "are of meshes with an axis pp"},
 };

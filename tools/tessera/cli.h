@@ -3,6 +3,7 @@
  * unavailable, 4 (bench) nothing failed, but a case is not supported on a device. */
 #ifndef TOOLS_TESSERA_CLI_H
 #define TOOLS_TESSERA_CLI_H
+#include <limits.h>
 #include <stdio.h>
 
 #include "tessera/tessera.h"
@@ -14,6 +15,10 @@ typedef struct command {
   int (*run)(int argc, char **argv); /* argv[0] is the command's name; NULL: a line of help alone */
   void (*more_help)(FILE *f);        /* behind the command's line in `tessera COMMAND --help`; NULL = nothing */
 } command;
+
+/* What an option's number is before options are read, where all that can be given are judged: no word gives it but
+ * itself. */
+#define CLI_NOT_GIVEN LONG_MIN
 
 /* One row per option: the value is stored through the pointer that is set. A repeated list option calls `each`. */
 typedef struct option {

@@ -183,8 +183,9 @@ static int plan_other(plan_request *q) {
 int cmd_plan(int argc, char **argv) {
   const char *op = NULL, *topology = NULL;
   bool json = false;
-  question q = {.ranks = -1, .bytes = -1};
-  plan_request r = {.microbatches = -1, .chunks = -1, .batch = -1, .zero = -1};
+  question q = {.ranks = CLI_NOT_GIVEN, .bytes = CLI_NOT_GIVEN};
+  plan_request r = {
+      .microbatches = CLI_NOT_GIVEN, .chunks = CLI_NOT_GIVEN, .batch = CLI_NOT_GIVEN, .zero = CLI_NOT_GIVEN};
   const option options[] = {{.name = "--op", .text = &op},
                             {.name = "--topology", .text = &topology},
                             {.name = "--ranks", .number = &q.ranks},
@@ -200,26 +201,26 @@ int cmd_plan(int argc, char **argv) {
                             {.name = "--html", .text = &r.html},
                             {.name = "--trace", .text = &r.trace},
                             {.name = "--search", .flag = &r.search}};
-  for (int i = 1; i + 1 < argc; i++) /* of numbers, -1 stands for one that wasn't given */
-    for (size_t k = 0; k < sizeof options / sizeof *options; k++)
-      if (options[k].number && !strcmp(argv[i], options[k].name) && argv[i + 1][0] == '-')
-        return cli_usage("plan", "%s %s is not 0 or more", argv[i], argv[i + 1]);
   if (!cli_options("plan", &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
-  if (r.microbatches < -1 || r.chunks < -1 || r.batch < -1 || r.zero < -1 || q.ranks < -1 || q.bytes < -1)
-    return cli_usage("plan", "a number is negative");
-  const bool other = r.mesh || r.schedule || r.html || r.trace || r.search || r.microbatches != -1 || r.chunks != -1 ||
-                     r.batch != -1 || r.zero != -1;
+  for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
+    const long *number = options[k].number;
+    if (number && *number < 0 && *number != CLI_NOT_GIVEN)
+      return cli_usage("plan", "%s %ld is not 0 or more", options[k].name, *number);
+  }
+  const bool other = r.mesh || r.schedule || r.html || r.trace || r.search || r.microbatches != CLI_NOT_GIVEN ||
+                     r.chunks != CLI_NOT_GIVEN || r.batch != CLI_NOT_GIVEN || r.zero != CLI_NOT_GIVEN;
   if (argc != 2 || (other && !strcmp(argv[1], "coll")))
     return cli_usage("plan", "tessera plan coll --op OP --topology NAME|FILE --ranks N --bytes N, or tessera plan "
                              "FILE|MODEL --mesh tp=8,pp=3,dp=3 --topology NAME|FILE");
   if (strcmp(argv[1], "coll")) {
-    if (op || q.bytes != -1 || q.algorithm) return cli_usage("plan", "--op, --bytes and --algorithm are of plan coll");
+    if (op || q.bytes != CLI_NOT_GIVEN || q.algorithm)
+      return cli_usage("plan", "--op, --bytes and --algorithm are of plan coll");
     r.what = argv[1], r.topology = topology, r.ranks = q.ranks, r.json = json;
-    if (r.ranks != -1 && (r.ranks < 1 || r.ranks > DIST_MAX_RANKS))
+    if (r.ranks != CLI_NOT_GIVEN && (r.ranks < 1 || r.ranks > DIST_MAX_RANKS))
       return cli_usage("plan", "--ranks %ld is not 1 to %d", r.ranks, DIST_MAX_RANKS);
     return plan_other(&r);
   }
-  if (!op || !topology || q.ranks == -1 || q.bytes == -1)
+  if (!op || !topology || q.ranks == CLI_NOT_GIVEN || q.bytes == CLI_NOT_GIVEN)
     return cli_usage("plan", "coll needs --op, --topology, --ranks and --bytes");
   if ((q.op = coll_op_parse(op)) == N_COLL_OPS)
     return cli_usage("plan", "no operation \"%s\"; `tessera plan --help` lists them", op);

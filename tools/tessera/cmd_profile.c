@@ -66,7 +66,7 @@ static int compile_and_run(profile_run *r, tsr_profile **out) {
   if (rc) return rc;
   operands x = {.command = r->a->command, .file = r->a->what, .dev = r->dev, .prog = r->prog};
   int made = operands_make(&x, &r->inputs);
-  const int steps = r->a->steps < 0 ? 0 : (int)r->a->steps;
+  const int steps = r->a->steps == CLI_NOT_GIVEN ? 0 : (int)r->a->steps;
   tsr_status st = made ? NULL : rt_profile(r->prog, x.in, x.out, steps, r->a->copies, out);
   operands_clear(&x);
   return st ? cli_fail(st) : made;
@@ -112,7 +112,7 @@ static int audit(const profile_args *a, tsr_context *ctx, const tsr_profile *p) 
 }
 
 static int run(int argc, char **argv, int (*show)(const profile_args *a, tsr_context *ctx, const tsr_profile *p)) {
-  profile_args a = {.command = argv[0], .steps = -1};
+  profile_args a = {.command = argv[0], .steps = CLI_NOT_GIVEN};
   profile_run r = {.a = &a, .inputs.npy.command = argv[0]};
   const option options[] = {
       {.name = "--reproducible", .flag = &a.reproducible}, /* of check alone */
@@ -129,7 +129,8 @@ static int run(int argc, char **argv, int (*show)(const profile_args *a, tsr_con
   const bool check = show == audit;
   if (!cli_options(argv[0], &argc, argv, check ? options : options + 1, check ? n - 4 : n - 1)) return EXIT_USAGE;
   if (argc != 2) return cli_usage(argv[0], "needs one FILE or OP");
-  if (a.steps != -1 && (a.steps < 1 || a.steps > 1000000)) return cli_usage(argv[0], "--steps is 1 to 1000000");
+  if (a.steps != CLI_NOT_GIVEN && (a.steps < 1 || a.steps > 1000000))
+    return cli_usage(argv[0], "--steps is 1 to 1000000");
   tsr_profile *p = NULL;
   a.what = argv[1];
   tsr_status st = a.weights ? weights_open(NULL, a.weights, &r.inputs.w) : NULL;

@@ -191,7 +191,7 @@ static int explain_attention(const tune_args *a, tsr_context *ctx, tsr_device *d
 }
 
 int cmd_tune(int argc, char **argv) {
-  tune_args a = {.samples = -1};
+  tune_args a = {.samples = CLI_NOT_GIVEN};
   const option options[] = {{.name = "--shape", .text = &a.shape},       {.name = "--dtype", .text = &a.dtype},
                             {.name = "--device", .text = &a.device},     {.name = "--strategy", .text = &a.strategy},
                             {.name = "--samples", .number = &a.samples}, {.name = "--policy", .text = &a.policy},
@@ -206,11 +206,11 @@ int cmd_tune(int argc, char **argv) {
   if (argc != 2) return cli_usage("tune", "needs one FILE or OP");
   if (a.space + a.explain + (a.record != NULL) > 1)
     return cli_usage("tune", "--space, --explain and --record look at different things: one of them");
-  if ((a.space || a.explain) && (a.strategy || a.samples != -1 || a.seed || a.again || a.json))
+  if ((a.space || a.explain) && (a.strategy || a.samples != CLI_NOT_GIVEN || a.seed || a.again || a.json))
     return cli_usage("tune", "--space and --explain measure nothing: --strategy, --samples, --seed, --again and --json "
                              "go with a search");
   if (a.explain && a.knobs) return cli_usage("tune", "--knobs goes with a search, --space and --record");
-  if (a.samples != -1 && (a.samples < 1 || a.samples > INT32_MAX))
+  if (a.samples != CLI_NOT_GIVEN && (a.samples < 1 || a.samples > INT32_MAX))
     return cli_usage("tune", "--samples %ld is not 1 to 2^31 - 1", a.samples);
   tsr_context *ctx = NULL;
   tsr_device *dev = NULL;

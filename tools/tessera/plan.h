@@ -5,7 +5,7 @@
 #include "core/dist/model.h"
 #include "tools/tessera/cli.h"
 
-/* Options of programs and models; NULL and -1: not given. */
+/* Options of programs and models; NULL and CLI_NOT_GIVEN: not given. */
 typedef struct plan_request {
   const char *what, *mesh, *topology, *schedule, *html, *trace;
   long ranks, microbatches, chunks, batch, zero;

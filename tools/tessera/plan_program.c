@@ -238,14 +238,15 @@ int plan_program(const plan_request *q) {
   ir_op *func = NULL;
   size_t n;
   if (!q->mesh) return cli_usage("plan", "a program needs --mesh, as tp=2,dp=4");
-  if (q->batch != -1 || q->zero != -1) return cli_usage("plan", "--batch and --zero are of models");
+  if (q->batch != CLI_NOT_GIVEN || q->zero != CLI_NOT_GIVEN)
+    return cli_usage("plan", "--batch and --zero are of models");
   char *text = cli_read_file(q->what, &n);
   if (!text) return EXIT_USAGE;
   arena_init(&p.arena, NULL);
   int rc = plan_machine(q, &p.arena, &p.machine);
   tsr_status st = rc ? NULL : dist_mesh_parse(q->mesh, q->ranks > 0 ? q->ranks : 0, &p.mesh);
   const int pp = rc || st ? -1 : dist_mesh_axis(&p.mesh, "pp", 2);
-  if (!rc && !st && pp < 0 && (q->schedule || q->microbatches != -1 || q->chunks != -1))
+  if (!rc && !st && pp < 0 && (q->schedule || q->microbatches != CLI_NOT_GIVEN || q->chunks != CLI_NOT_GIVEN))
     rc = cli_usage("plan", "--schedule, --microbatches and --chunks are of meshes with an axis pp");
   if (!rc && !st) rc = plan_training(q, pp < 0 ? 1 : p.mesh.size[pp], &p.training);
   if (!rc && !st) st = read_graph(q, &p, &func, text, n);
