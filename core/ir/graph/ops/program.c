@@ -114,7 +114,8 @@ static const ir_opdef rows[] = {
                      "numerics policy of this function: fast, deterministic, kahan_sum; the context's if absent"},
                     {"precision", IR_A_STR, false, NULL, "precision mode: standard, safe, aggressive, deterministic, tf32"},
                     {"fp8_scales", IR_A_STR, false, "channel",
-                     "of aggressive: a scale for each row and column of a product (channel), for each operand (tensor), for 32 elements along the sum (block), none"},
+                     "of aggressive: a scale for each row and column of a product (channel), for each operand (tensor), "
+                     "for 32 elements along the sum (block), none"},
                     {"symbolic", IR_A_ARRAY, false, NULL,
                      "extents above 64 that were unknown dimensions before the function was specialised: tuning "
                      "decisions are shared per bucket of them"},
