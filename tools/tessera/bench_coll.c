@@ -43,8 +43,7 @@ typedef struct coll_bench {
 
 static double number_at(int32_t rank, int64_t i, tsr_dtype t) {
   double v = (double)((uint64_t)(rank * 31 + i * 7) % 3) - 1;
-  const dtype_info *row = dtype_get(t);
-  return t == TSR_BOOL || !(row->is_signed || row->is_float || dtype_is_complex(t)) ? v > 0 : v;
+  return dtype_get(t)->is_signed ? v : v > 0;
 }
 
 /* Sums of small integers, exact in every type; all else is copied. */

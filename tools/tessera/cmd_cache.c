@@ -189,14 +189,14 @@ static const struct {
   const char *name;
   int (*run)(tune_cache *c, const cache_args *a);
   int (*none)(const cache_args *a, const char *path); /* what there is to say without a cache; NULL: one is made */
-  bool alone;                                         /* takes no operand */
-} actions[] = {{"list", do_list, none_to_list, false},
-               {"show", do_show, none_to_show, false},
-               {"export", do_export, none_to_export, false},
-               {"import", do_import, NULL, false},
-               {"merge", do_merge, NULL, false},
-               {"verify", do_verify, none_to_verify, true},
-               {"clear", do_clear, NULL, true}};
+  bool alone, replaces;                               /* takes no operand; takes --replace */
+} actions[] = {{"list", do_list, none_to_list, false, false},
+               {"show", do_show, none_to_show, false, false},
+               {"export", do_export, none_to_export, false, false},
+               {"import", do_import, NULL, false, true},
+               {"merge", do_merge, NULL, false, true},
+               {"verify", do_verify, none_to_verify, true, false},
+               {"clear", do_clear, NULL, true, false}};
 
 int cmd_cache(int argc, char **argv) {
   cache_args a = {0};
@@ -213,10 +213,9 @@ int cmd_cache(int argc, char **argv) {
     return cache_prewarm(&a);
   }
   if (argc >= 2 && a.device) return cli_usage("cache", "--device goes with prewarm");
-  if (argc >= 2 && a.replace && strcmp(argv[1], "import") && strcmp(argv[1], "merge"))
-    return cli_usage("cache", "--replace goes with import and merge");
   for (size_t i = 0; argc >= 2 && i < sizeof actions / sizeof *actions; i++) {
     if (strcmp(argv[1], actions[i].name)) continue;
+    if (a.replace && !actions[i].replaces) return cli_usage("cache", "--replace goes with import and merge");
     if (argc > (actions[i].alone ? 2 : 3))
       return cli_usage("cache", "%s takes %s", argv[1],
                        actions[i].alone ? "no operand: it is about the whole cache" : "at most one operand");

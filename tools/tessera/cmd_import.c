@@ -26,26 +26,21 @@ static bool is_model(const char *model, const char *out) {
 }
 
 /* Each file can be read, and is an input's that the graph has or that was asked for while it was made. */
-static int check_inputs(const tsr_graph *g, const input_source *from) {
-  for (int i = 0; i < from->npy.n; i++) {
-    const size_t n = strcspn(from->npy.text[i], "=");
-    char why[512], a[128], b[128];
+static int check_inputs(const tsr_graph *g, input_source *from) {
+  const named_files *f = &from->npy;
+  for (int i = 0, rc; i < f->n; i++) {
+    const size_t n = strcspn(f->text[i], "=");
+    const char *path = f->text[i] + n + 1;
+    tsr_tensor_info t;
     npy_array x;
-    if (!npy_load(from->npy.text[i] + n + 1, &x, why, sizeof why)) return cli_usage("import", "%s", why);
-    bool known = from->asked[i] > 0, fits = true;
-    for (int k = 0; k < tsr_graph_n_inputs(g); k++) {
-      const tsr_tensor_info t = tsr_graph_input_info(g, k);
-      if (!shape_same_name(from->npy.text[i], n, t.name)) continue;
-      known = true, fits = shape_is(&x.shape, &t.shape);
-      if (!fits)
-        cli_usage("import", "%s: shape %s, input %s needs %s", from->npy.text[i] + n + 1,
-                  cli_shape_text(&x.shape, a, sizeof a), t.name, cli_shape_text(&t.shape, b, sizeof b));
-    }
+    int k = 0;
+    while (k < tsr_graph_n_inputs(g) && (t = tsr_graph_input_info(g, k), !shape_same_name(f->text[i], n, t.name))) k++;
+    const bool is_input = k < tsr_graph_n_inputs(g);
+    if ((rc = input_load("import", path, is_input ? &t : NULL, &x))) return rc;
     npy_free(&x);
-    if (!fits) return EXIT_USAGE;
-    if (!known) return cli_usage("import", "the program has no input \"%.*s\"", (int)n, from->npy.text[i]);
+    from->asked[i] += is_input && named_files_path(f, t.name, NULL) == path;
   }
-  return EXIT_OK;
+  return named_files_check_used(f, from->asked);
 }
 
 static int import(tsr_context *ctx, const shape_list *shapes, input_source *inputs, const char *model,

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/base/dtype.h"
+
 bool named_files_add(void *user, const char *value) {
   named_files *f = user;
   if (!strchr(value, '=') || f->n == MAX_FILES) {
@@ -58,4 +60,25 @@ bool input_shape(void *user, const char *name, tsr_shape *out) {
   *out = x.shape;
   npy_free(&x);
   return true;
+}
+
+static bool same_shape(const tsr_shape *a, const tsr_shape *b) {
+  if (a->rank != b->rank) return false;
+  for (int i = 0; i < a->rank; i++)
+    if (a->dims[i] != b->dims[i]) return false;
+  return true;
+}
+
+int input_load(const char *command, const char *path, const tsr_tensor_info *t, npy_array *out) {
+  char why[512], a[128], b[128];
+  int rc = EXIT_OK;
+  if (!npy_load(path, out, why, sizeof why)) return cli_usage(command, "%s", why);
+  if (t && !same_shape(&out->shape, &t->shape))
+    rc = cli_usage(command, "%s: shape %s, input %s needs %s", path, cli_shape_text(&out->shape, a, sizeof a), t->name,
+                   cli_shape_text(&t->shape, b, sizeof b));
+  else if (t && dtype_is_complex(out->dtype) && !dtype_is_complex(t->dtype))
+    rc = cli_usage(command, "%s: %s numbers; input %s is %s", path, tsr_dtype_name(out->dtype), t->name,
+                   tsr_dtype_name(t->dtype));
+  if (rc) npy_free(out);
+  return rc;
 }

@@ -32,4 +32,6 @@ int named_files_check_used(const named_files *f, const int *used);
  * its reason when it is read as data. */
 bool input_shape(void *user, const char *name, tsr_shape *out);
 bool input_array(void *user, const char *name, npy_array *out);
+/* The array of a file, for an input t; NULL: of any shape and type. Not 0: one line was printed. */
+int input_load(const char *command, const char *path, const tsr_tensor_info *t, npy_array *out);
 #endif

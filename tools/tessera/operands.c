@@ -86,17 +86,10 @@ static bool is_given(void *user, const char *name) {
 }
 
 static int read_file(const operands *o, const char *path, const tsr_tensor_info *t, void *data) {
-  char why[512], a[128], b[128];
   npy_array x;
-  int rc = EXIT_OK;
-  if (!npy_load(path, &x, why, sizeof why)) return cli_usage(o->command, "%s", why);
-  if (!shape_is(&x.shape, &t->shape))
-    rc = cli_usage(o->command, "%s: shape %s, input %s needs %s", path, cli_shape_text(&x.shape, a, sizeof a), t->name,
-                   cli_shape_text(&t->shape, b, sizeof b));
-  else if (dtype_is_complex(x.dtype) && !dtype_is_complex(t->dtype))
-    rc = cli_usage(o->command, "%s: %s numbers; input %s is %s", path, tsr_dtype_name(x.dtype), t->name,
-                   tsr_dtype_name(t->dtype));
-  else npy_convert(&x, t->dtype, data);
+  const int rc = input_load(o->command, path, t, &x);
+  if (rc) return rc;
+  npy_convert(&x, t->dtype, data);
   npy_free(&x);
   return rc;
 }

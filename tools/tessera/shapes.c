@@ -43,13 +43,6 @@ static bool is_unknown(const tsr_shape *s) {
 
 static char plain(char c) { return ascii_alnum(c) || strchr("_.$-", c) ? c : '_'; }
 
-bool shape_is(const tsr_shape *a, const tsr_shape *b) {
-  if (a->rank != b->rank) return false;
-  for (int i = 0; i < a->rank; i++)
-    if (a->dims[i] != b->dims[i]) return false;
-  return true;
-}
-
 bool shape_same_name(const char *request, size_t n, const char *name) {
   size_t length = strlen(name);
   if (n + 1 == length && *name == '_' && !ascii_letter(*request)) name++, length--; /* names begin with a letter or _ */

@@ -19,7 +19,6 @@ typedef struct shape_list {
 /* Do the n characters of a request name that input or output? Characters that IR text can't hold in a name count as _,
  * which takes their place where a model's names become a program's. */
 bool shape_same_name(const char *request, size_t n, const char *name);
-bool shape_is(const tsr_shape *a, const tsr_shape *b);
 /* Of an input: by the list, else by `find`. False: unknown. */
 bool shape_list_find(const shape_list *l, const char *name, tsr_shape *out);
 /* By the list alone: of whatever is called so. */

@@ -67,8 +67,6 @@ class Kernel:
 
     def _finish(self, found, given, ins, device):
         graph = found.graph
-        for at in found.written:
-            _check_output(given[at])
         program = self._program(graph, ins, device)
         n = len(graph.outputs) - len(found.written)
         outs = [Storage.empty(device, size) for size in program.output_bytes[:n]]
@@ -116,17 +114,14 @@ def _is_tensor(x):
     return isinstance(x, Tensor) or not trace.is_number(x) and (arrays.is_array(x) or isinstance(x, (list, tuple)))
 
 
-def _check_output(x):
-    if isinstance(x, (list, tuple)) or not isinstance(x, Tensor) and not arrays.view(x).writable:
-        raise errors.argument("an output that can't be written", "kernel", "a tensor, or an array that is writable")
-
-
 def _in_place(device, x, info, ins):
-    """The storage of an array that an output can be written to as it is; None where it can't."""
-    if isinstance(x, Tensor) or not device.on_host:
+    """The storage of an array that an output can be written to as it is; None where it can't, but by _store."""
+    if isinstance(x, Tensor):
         return None
     view = arrays.view(x)
-    dense = view.strides is None and view.writable and view.dtype == info.dtype and view.shape == info.shape
+    if isinstance(x, (list, tuple)) or not view.writable:
+        raise errors.argument("an output that can't be written", "kernel", "a tensor, or an array that is writable")
+    dense = device.on_host and view.strides is None and view.dtype == info.dtype and view.shape == info.shape
     if not dense or not view.nbytes or view.dense() is not view:
         return None
     for t in ins:

@@ -129,7 +129,7 @@ static bool int_at(const ir_value *v, int64_t i, int64_t *x) {
     *x = dtype_whole(TSR_I64, d);
     return d >= -0x1p63 && d < 0x1p63 && (double)*x == d;
   }
-  memcpy(x, (const char *)a->u.dense.data + (a->u.dense.splat ? 0 : (size_t)i * sizeof *x), sizeof *x);
+  *x = dtype_load_int(TSR_I64, a->u.dense.data, a->u.dense.splat ? 0 : (size_t)i);
   return true;
 }
 
