@@ -31,7 +31,7 @@ static cut cut_of(const vm_module *m, const cpu_instr *i) {
   const cpu_desc *d = cpu_descs(m->image), *out = d + i->a[0], *image = d + i->a[2];
   const int64_t l2 = (int64_t)cpuk_cache_sizes().l2, bytes = (int64_t)sizeof(float);
   tile_unfold u;
-  cut c = {.k = cpuk_winograd_of(m->k), .g = m->k->gemm[CPUK_GEMM_F32], .m = i->a[5]};
+  cut c = {.k = m->k->winograd, .g = m->k->gemm[CPUK_GEMM_F32], .m = i->a[5]};
   vm_unfold_map(cpu_extra(m->image) + i->extra, image->rank, &u);
   tile_winograd_of(&u, &c.w);
   c.points = (int)winograd_points((size_t)c.m);

@@ -408,6 +408,7 @@ typedef struct cpuk_table {
   const cpuk_dft *dft;
   const cpuk_gemm *gemm[CPUK_N_GEMM]; /* all non-NULL */
   const block_kernels *blocks; /* products with matrices in block formats */
+  const struct cpuk_winograd *winograd; /* winograd.h */
   /* Once per thread before, and once after, a run of gemm calls: AMX loads and releases its tile configuration;
    * elsewhere they do nothing. Cheap (tens of ns), so a worker may bracket each launch. A table's other functions may
    * be called in between. */

@@ -2,6 +2,7 @@
  * Features are read bit by bit from cpuid: no family or model implies one, and AVX needs the OS to save its registers
  * (xgetbv). */
 #include "internal.h"
+#include "winograd.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -90,7 +91,7 @@ static void nothing(void) {}
              [CPUK_GEMM_U8S8] = &cpuk_gemm_u8s8_##u8s8, [CPUK_GEMM_F64] = &cpuk_gemm_f64_##base,                       \
              [CPUK_GEMM_F32_KAHAN] = &cpuk_gemm_f32_kahan_##base, [CPUK_GEMM_F64_KAHAN] = &cpuk_gemm_f64_kahan_##base, \
              [CPUK_GEMM_S16] = &cpuk_gemm_s16_##base, [CPUK_GEMM_S32] = &cpuk_gemm_s32_##base, [CPUK_GEMM_S64] = &cpuk_gemm_s64_##base},\
-    .blocks = &product, .thread_begin = BEGIN, .thread_end = END                                                       \
+    .blocks = &product, .winograd = &cpuk_winograd_##base, .thread_begin = BEGIN, .thread_end = END                    \
   }
 typedef struct choice {
   unsigned needs;

@@ -57,8 +57,6 @@ typedef struct cpuk_winograd {
   void (*result[2])(const cpuk_winograd_result *args);
 } cpuk_winograd;
 
-struct cpuk_table;
-const cpuk_winograd *cpuk_winograd_of(const struct cpuk_table *t);
 extern const cpuk_winograd cpuk_winograd_portable, cpuk_winograd_avx2, cpuk_winograd_avx512, cpuk_winograd_neon;
 
 #endif
