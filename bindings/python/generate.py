@@ -12,7 +12,7 @@ PRIMITIVES = {
     "int32_t": "c_int32", "int64_t": "c_int64", "uint32_t": "c_uint32", "uint64_t": "c_uint64", "uint8_t": "c_uint8",
     "char": "c_char", "tsr_status": "c_void_p",
 }
-FIRST = ("base.h", "probe.h", "tessera.h")  # the others include these
+FIRST = ("base.h", "probe.h", "device.h", "graph.h", "program.h", "tessera.h")  # the others include these
 POINTER_FIELD = re.compile(r"([\w \*]+?)\(\s*\*\s*(\w+)\)\s*\((.*)\)$", re.S)
 
 

@@ -1,4 +1,4 @@
-/* core/runtime/context.c - contexts, the listing of devices, opening them; see tessera/tessera.h. */
+/* core/runtime/context.c - contexts, the listing of devices, opening them; see tessera/device.h. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* core/runtime/graph.c - building graphs from C, IR text in and out, the reference evaluator; see tessera/tessera.h. */
+/* core/runtime/graph.c - building graphs from C, IR text in and out, the reference evaluator; see tessera/graph.h. */
 #include <string.h>
 
 #include "core/base/dtype.h"

@@ -1,4 +1,4 @@
-/* core/runtime/graph_control.c - if and while from C: other graphs become the regions; see tessera/tessera.h. */
+/* core/runtime/graph_control.c - if and while from C: other graphs become the regions; see tessera/graph.h. */
 #include "core/ir/graph/control.h"
 #include "core/runtime/internal.h"
 

@@ -1,4 +1,4 @@
-/* core/runtime/program.c - running programs; see tessera/tessera.h. */
+/* core/runtime/program.c - running programs; see tessera/program.h. */
 #include <stdlib.h>
 #include <string.h>
 

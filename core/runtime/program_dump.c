@@ -1,5 +1,5 @@
 /* core/runtime/program_dump.c - looking into programs: levels, source, binary, what was decided; see
- * tessera/tessera.h. */
+ * tessera/program.h. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* tessera/probe.h - a process in which drivers are tried, which may crash or hang there (docs/vulkan.md, "Drivers that
- * crash or hang"). Included by tessera/tessera.h. */
+ * crash or hang"). Included by tessera/device.h. */
 #ifndef TESSERA_PROBE_H
 #define TESSERA_PROBE_H
 

@@ -248,7 +248,7 @@ READS_PROSE = {  # to group rows that are shown, and nothing else
     "core/profile/profile.c": "a kernel that asked for another schedule has a row of its own",
     "tools/tessera/bench_measure.c": "a peer's name isn't printed twice",
     "tools/tessera/cmd_devices.c":
-        "tessera.h promises how the reason begins for a backend that isn't built: it is listed all the same",
+        "device.h promises how the reason begins for a backend that isn't built: it is listed all the same",
 }
 found_prose = set()
 for folder in ("core", "backends", "tools"):

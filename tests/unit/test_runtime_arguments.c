@@ -1,8 +1,8 @@
-/* Every public function of base.h, tessera.h and the backends' headers with what its header doesn't allow: NULL for
- * each pointer, counts and indices below zero, past the end and huge, enums that there are not. A function that returns
- * a status says TSR_INVALID_ARGUMENT and leaves its out parameters empty; the others return nothing, zero or "". The
- * last case reads the headers: a function that is not tried here fails it. Those of tune.h and profile.h:
- * test_runtime_arguments_tools.c. */
+/* Every public function of base.h, device.h, graph.h, program.h, tessera.h and the backends' headers with what its
+ * header doesn't allow: NULL for each pointer, counts and indices below zero, past the end and huge, enums that there
+ * are not. A function that returns a status says TSR_INVALID_ARGUMENT and leaves its out parameters empty; the others
+ * return nothing, zero or "". The last case reads the headers: a function that is not tried here fails it. Those of
+ * tune.h and profile.h: test_runtime_arguments_tools.c. */
 #include "core/base/knob.h"
 #include "core/ir/schedule/schedule.h"
 #include "tessera/cuda.h"
@@ -434,7 +434,7 @@ static void paths_of_the_knob_are_paths_of_schedules(void **state) {
 }
 
 static void every_function_of_the_headers_was_tried(void **state) {
-  static const char *const headers[] = {"base", "tessera", "vulkan", "cuda", "hip"};
+  static const char *const headers[] = {"base", "device", "graph", "program", "tessera", "vulkan", "cuda", "hip"};
   assert_true(every_function_was_tried(headers, sizeof headers / sizeof *headers) > 80);
 }
 
