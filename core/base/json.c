@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/number.h"
+#include "core/base/str.h"
 #include "core/base/utf8.h"
 
 enum { MAX_DEPTH = 64 };
@@ -190,6 +191,26 @@ const json *json_get(const json *object, const char *key) {
   for (const json *c = object->first; c; c = c->next)
     if (!strcmp(c->key, key)) found = c;
   return found;
+}
+
+const char *json_stray(arena *a, const json *object, const char *what, const json_field *fields, size_t n) {
+  static const char *const kinds[] = {[JSON_NULL] = "null",     [JSON_BOOL] = "true or false", [JSON_NUMBER] = "a number",
+                                      [JSON_STRING] = "a text", [JSON_ARRAY] = "an array",     [JSON_OBJECT] = "an object"};
+  for (const json *c = object->first; c; c = c->next) {
+    size_t i = 0;
+    while (i < n && strcmp(fields[i].name, c->key)) i++;
+    if (i < n && fields[i].type == c->type) continue;
+    strb why;
+    strb_init(&why, &a->al);
+    strb_json(&why, c->key);
+    if (i < n) strb_printf(&why, " of %s is not %s", what, kinds[fields[i].type]);
+    else strb_printf(&why, " is nothing that %s has; there are ", what);
+    for (size_t k = 0; i == n && k < n; k++) strb_printf(&why, "%s%s", k ? ", " : "", fields[k].name);
+    const char *said = strb_ok(&why) ? arena_str(a, strb_text(&why)) : NULL;
+    strb_clear(&why);
+    return said ? said : "a member that is unknown or of another type";
+  }
+  return NULL;
 }
 
 double json_num(const json *object, const char *key, double dflt) {

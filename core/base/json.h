@@ -24,6 +24,14 @@ TSR_MUST_USE tsr_status json_parse_most(arena *a, const char *text, size_t n, co
                                         json **out);
 /* Member of an object, or NULL (also for a NULL or other value). Keys that appear twice: the last one. */
 const json *json_get(const json *object, const char *key);
+/* What a file that a user writes may have in an object. */
+typedef struct json_field {
+  const char *name;
+  json_type type;
+} json_field;
+/* The first member that is none of these, or is there and of another type, in one line that names it; NULL: none is. In
+ * the arena, or a constant string where that has no memory. */
+const char *json_stray(arena *a, const json *object, const char *what, const json_field *fields, size_t n);
 /* With a default where the member is missing or of another type. */
 double json_num(const json *object, const char *key, double dflt);
 /* Towards zero, and at most what the type holds. */

@@ -65,6 +65,12 @@ static const coll_topology rows[] = {
                 {"Ethernet", 16384, 20.0, 1.0, 11, "assumed: 88 % of 12.5 GB/s"}},
      .reduce_gbytes_per_s = 1100,
      .reduce_source = ASSUMED_REDUCE},
+    {.name = "inproc", /* nothing known: what matters is that links cost more than memory and less than nothing */
+     .help = "ranks of one process",
+     .n_levels = 1,
+     .levels = {{"memory", COLL_PLAN_RANKS, 20, 2, 5, "assumed"}},
+     .reduce_gbytes_per_s = 5,
+     .reduce_source = "assumed"},
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -98,6 +104,8 @@ static tsr_status bad(arena *a, const char *file, const char *what) {
 }
 
 static const char *parse_level(arena *a, const json *x, const coll_level *below, coll_level *l) {
+  static const json_field fields[] = {{"name", JSON_STRING},        {"ranks", JSON_NUMBER},        {"latency_us", JSON_NUMBER},
+                                      {"overhead_us", JSON_NUMBER}, {"gbytes_per_s", JSON_NUMBER}, {"source", JSON_STRING}};
   *l = (coll_level){.name = json_str(x, "name", "links"),
                     .ranks = json_i64(x, "ranks", 0),
                     .latency_us = json_num(x, "latency_us", -1),
@@ -105,8 +113,11 @@ static const char *parse_level(arena *a, const json *x, const coll_level *below,
                     .gbytes_per_s = json_num(x, "gbytes_per_s", 0),
                     .source = json_str(x, "source", "the file")};
   if (!x || x->type != JSON_OBJECT) return "a level is an object";
+  const char *stray = json_stray(a, x, "a level", fields, sizeof fields / sizeof *fields);
+  if (stray) return stray;
   if (!utf8_is_text(l->name, false) || !utf8_is_text(l->source, false)) return "a name or a source that is no text";
-  if (l->ranks < 1 || l->ranks > COLL_PLAN_RANKS) return "a level has \"ranks\": 1 to 16384 in a domain";
+  if (l->ranks < 1 || l->ranks > COLL_PLAN_RANKS || json_num(x, "ranks", 0) != (double)l->ranks)
+    return "a level has \"ranks\": 1 to 16384 in a domain";
   if (below && l->ranks % below->ranks) return "domains of a level consist of whole domains of the level below";
   if (!(l->latency_us >= 0 && l->latency_us < 1e9)) return "a level has \"latency_us\", not negative";
   if (!(l->overhead_us >= 0 && l->overhead_us < 1e9)) return "\"overhead_us\" is not negative";
@@ -115,10 +126,14 @@ static const char *parse_level(arena *a, const json *x, const coll_level *below,
 }
 
 tsr_status coll_topology_parse(arena *a, const char *text, size_t n, const char *file, coll_topology *t) {
+  static const json_field fields[] = {
+      {"name", JSON_STRING}, {"levels", JSON_ARRAY}, {"reduce_gbytes_per_s", JSON_NUMBER}, {"device", JSON_OBJECT}};
   json *root;
   *t = (coll_topology){.help = "from a file", .reduce_source = "the file"};
   TSR_TRY(json_parse(a, text, n, file, &root));
   if (root->type != JSON_OBJECT) return bad(a, file, "a topology is an object");
+  const char *stray = json_stray(a, root, "a topology", fields, sizeof fields / sizeof *fields);
+  if (stray) return bad(a, file, stray);
   const json *levels = json_get(root, "levels");
   if (!levels || levels->type != JSON_ARRAY || levels->n < 1 || levels->n > COLL_LEVELS)
     return bad(a, file, "\"levels\" is an array of one or two levels");

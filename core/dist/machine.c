@@ -21,21 +21,19 @@ static const struct {
     {"ethernet", {"H100 SXM", 989, 67, 3350, 80, "vendor's data sheet (dense)", EFFICIENCY}},
     {"mi300x8", {"MI300X", 1307, 163, 5300, 192, "vendor's data sheet (dense)", EFFICIENCY}},
     {"pcie8", {"A100 PCIe", 312, 19.5, 1935, 80, "vendor's data sheet (dense)", EFFICIENCY}},
+    {"inproc", {"CPU core", 0.05, 0.05, 10, 4, "assumed", EFFICIENCY}},
 };
 
-/* Ranks of this process, or nothing known: what matters is that links cost more than memory and less than nothing. */
-static const dist_machine inproc = {.links = {.name = "inproc",
-                                              .help = "ranks of one process",
-                                              .n_levels = 1,
-                                              .levels = {{"memory", DIST_MAX_RANKS, 20, 2, 5, "assumed"}},
-                                              .reduce_gbytes_per_s = 5,
-                                              .reduce_source = "assumed"},
-                                    .device = {"CPU core", 0.05, 0.05, 10, 4, "assumed", EFFICIENCY}};
-
 static tsr_status parse_device(arena *a, const char *name, const char *text, size_t n, dist_device *d) {
+  static const json_field fields[] = {{"name", JSON_STRING},          {"tflops_16", JSON_NUMBER},
+                                      {"tflops_32", JSON_NUMBER},     {"memory_gbytes_per_s", JSON_NUMBER},
+                                      {"memory_gbytes", JSON_NUMBER}, {"efficiency", JSON_NUMBER}};
   json *root;
   TSR_TRY(json_parse(a, text, n, name, &root));
   const json *x = json_get(root, "device");
+  const char *stray = x ? json_stray(a, x, "\"device\"", fields, sizeof fields / sizeof *fields) : NULL;
+  if (stray)
+    return st_make(&a->al, TSR_INVALID_ARGUMENT, ST_WHERE("plan", "topology", NULL), "%s: %s", name, stray);
   *d = (dist_device){.name = json_str(x, "name", "device"),
                      .tflops_16 = json_num(x, "tflops_16", 100),
                      .tflops_32 = json_num(x, "tflops_32", 10),
@@ -52,15 +50,14 @@ static tsr_status parse_device(arena *a, const char *name, const char *text, siz
 }
 
 tsr_status dist_machine_find(arena *a, const char *name, const char *text, size_t n, dist_machine *out) {
-  char known[256] = "inproc";
-  *out = inproc;
+  char known[256] = "";
+  *out = (dist_machine){0};
   if (text) {
     TSR_TRY(coll_topology_parse(a, text, n, name, &out->links));
     return parse_device(a, name, text, n, &out->device);
   }
-  if (!strcmp(name, "inproc")) return NULL;
   for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
-    strcat(strcat(known, ", "), devices[i].topology);
+    strcat(strcat(known, i ? ", " : ""), devices[i].topology);
     if (strcmp(devices[i].topology, name) || !coll_topology_find(name, &out->links)) continue;
     out->device = devices[i].device;
     return NULL;

@@ -267,6 +267,13 @@ static tsr_status check_scheduled_for(compile *c, const ir_op *program) {
   return NULL;
 }
 
+/* The mode deterministic is a policy: another one of the same scope contradicts it. */
+static tsr_status check_agree(const compile *c, tsr_precision mode, tsr_policy policy) {
+  if (mode != TSR_PRECISION_DETERMINISTIC || !policy || policy == TSR_POLICY_DETERMINISTIC) return NULL;
+  return st_make(&c->p->ctx->al, TSR_INVALID_ARGUMENT, RT_WHERE("compile", "name one of them"),
+                 "policy %s beside precision %s", tsr_policy_name(policy), tsr_precision_name(mode));
+}
+
 /* The policy of the innermost scope that names one: the compile options, the text's function or program, the context.
  */
 static tsr_status choose_policy(compile *c, const ir_module *m) {
@@ -291,10 +298,14 @@ static tsr_status choose_policy(compile *c, const ir_module *m) {
                          name, named);
     named = name;
   }
-  if (c->o && c->o->policy) p->policy = c->o->policy;
+  TSR_TRY(check_agree(c, c->precision, named ? p->policy : TSR_POLICY_DEFAULT));
   const bool asked = c->o && c->o->precision != TSR_PRECISION_STANDARD;
-  if (asked) c->precision = c->o->precision;
-  if (c->precision == TSR_PRECISION_DETERMINISTIC) p->policy = TSR_POLICY_DETERMINISTIC;
+  if (asked) {
+    c->precision = c->o->precision;
+    TSR_TRY(check_agree(c, c->precision, c->o->policy));
+  }
+  if (c->o && c->o->policy) p->policy = c->o->policy;
+  else if (c->precision == TSR_PRECISION_DETERMINISTIC) p->policy = TSR_POLICY_DETERMINISTIC;
   if (!asked || c->precision == TSR_PRECISION_DETERMINISTIC || c->level == TSR_LEVEL_GRAPH) return NULL;
   return st_make(&p->ctx->al, TSR_INVALID_ARGUMENT, RT_WHERE("compile", "give Graph IR"),
                  "the text begins below the level in which a precision mode changes types");

@@ -72,6 +72,7 @@ timeline_result timeline_run(const timeline *t) {
   r.comm_ns = s.busy_ns[TIMELINE_LINK];
   quiet.event = NULL;
   if (r.comm_ns > 0) r.hidden = 1 - (r.total_ns - run(&quiet, false, &s)) / r.comm_ns;
+  if (r.hidden < 0) r.hidden = 0; /* by rounding alone */
   return r;
 }
 

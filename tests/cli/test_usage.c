@@ -2,6 +2,8 @@
  * the keys of the JSON that `devices`, `ops` and `bench` print, and results written by position. */
 #include "tests/cli/cli_run.h"
 
+#define TEN "1111111111"
+#define LONG_DIGITS TEN TEN TEN TEN TEN TEN TEN
 static const struct { const char *args, *says; } refused[] = {
     {"frobnicate", "no command \"frobnicate\""},
     {"devices --loud", "unknown option --loud"},
@@ -34,6 +36,14 @@ static const struct { const char *args, *says; } refused[] = {
     {"bench softmax --dtype i32", "softmax"},
     {"bench matmul --shape 3x", "shape \"3x\" is not MxNxK or BxMxNxK"},
     {"bench softmax --shape 2x3x4", "is not ROWSxCOLS"},
+    {"bench softmax --shape " LONG_DIGITS "x4", "shape \"1111111111"},
+    {"bench softmax --dtype " LONG_DIGITS, "unknown data type \"1111111111"},
+    {"profile x.mlir --shape 64x64 --device cpu:0", "--shape of a file's input is NAME=2x3.., not \"64x64\""},
+    {"tune softmax --shape 4x8 --device cpu:0 --explain --candidate tile=bogus", "\"bogus\" is no tile"},
+    {"tune softmax --shape 4x8 --device cpu:0 --explain --tile bogus", "--tile is MxNxK"},
+    {"run x.mlir --device cpu:0 --precision deterministic --policy fast",
+     "policy fast beside precision deterministic"},
+    {"plan coll --op all_reduce --topology inproc --ranks 16385 --bytes 9", "--ranks 16385 is not 1 to 16384"},
     {"bench --suite nope", "no suite \"nope\"; there are quick, bert-base,"},
     {"bench add --dtype f33", "unknown data type \"f33\""},
     {"bench add --dtype f32,f33", "unknown data type \"f33\""},
@@ -89,6 +99,7 @@ static const struct { const char *args, *says; } unavailable[] = {
     {"run x.mlir --device cpu:77", "cpu:77"},
     {"run x.mlir --device magic:0", "no backend \"magic\""},
     {"run x.mlir --device null:spirv", "architecture without hardware"},
+    {"test-onnx . --device null:spirv", "architecture without hardware"},
     {"dump x.mlir --level tile --device cuda:sm_12", "cuda:sm_12"},
     {"bench add --device magic:0", "no backend \"magic\""},
 };
@@ -123,6 +134,10 @@ static void keys(cli *c) {
   cli_expect(c, "bench add --shape 4x8,5x9 --dtype f32,bf16 --device cpu:0 --milliseconds 1 --json", 0,
              "\"shape\": \"5x9\", \"dtype\": \"bf16\"");
   cli_expect(c, "bench softmax --shape 4x8 --device cpu:0 --milliseconds 1", 0, "median us");
+  cli_expect(c, "bench softmax --shape 4x8 --device cpu:0 --milliseconds 1 --json --precision deterministic", 0,
+             "\"policy\": \"deterministic\"");
+  cli_expect(c, "bench softmax --shape 16777216x16777216 --device cpu:0 --milliseconds 1", 2,
+             "no host memory for operand 0");
   /* Held against what the mode computes in: f32's tolerance would call these wrong. */
   cli_expect(c, "bench matmul --shape 64x64x256 --device cpu:0 --milliseconds 1 --json --precision tf32", 0,
              "\"precision\": \"tf32\"");

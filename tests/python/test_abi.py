@@ -76,6 +76,9 @@ class Status(unittest.TestCase):
     def test_devices_and_names_that_are_not_there(self):
         with self.assertRaises(tessera.Error) as caught:
             tessera.device("nonsense:7")
+        for call in (tessera.device, tessera.use):
+            with self.assertRaisesRegex(tessera.ArgumentError, "int is no name of a device"):
+                call(3)
         self.assertTrue(caught.exception.message)
         with self.assertRaises(AttributeError):
             capi.tsr_no_such_function

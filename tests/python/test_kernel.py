@@ -209,6 +209,10 @@ class Graphs(unittest.TestCase):
         g = graph.trace(lambda x, w: op.relu(x @ w), graph.spec((2, 3)), graph.spec((3, 4)))
         self.assertIn('"tessera.graph.matmul"(%x, %w)', str(g))
         again = graph.parse(str(g))
+        self.assertEqual(str(graph.parse(str(g).encode())), str(again))
+        for wrong in (b"", "", 3, None, "\ud800"):
+            with self.assertRaises(tessera.ArgumentError):
+                graph.parse(wrong)
         self.assertEqual(str(again), str(g))
         x, w = [[1.0, 2.0, 3.0]] * 2, [[1.0] * 4] * 3
         self.assertEqual(again(x, w).tolist(), g({"x": x, "w": w}).tolist())
@@ -308,6 +312,12 @@ class Models(unittest.TestCase):
         self.assertEqual(g.inputs[0].shape, (2, 3))
         with self.assertRaisesRegex(tessera.Error, "unknown dimension"):
             graph.load(self.model("Add", ("n", 3)), shapes={"x": (None, 3)})
+        with self.assertRaisesRegex(tessera.NotFoundError, 'no input "X"'):
+            graph.load(self.model("Add", ("n", 3)), shapes={"X": (1, 3)})
+        text = str(g).replace("2x3", "?x3").encode()
+        self.assertEqual(graph.load(text, shapes={"x": (5, 3)}).inputs[0].shape, (5, 3))
+        with self.assertRaisesRegex(tessera.NotFoundError, 'no input "y"'):
+            graph.load(text, shapes={"y": (5, 3)})
 
     def test_what_is_wrong_is_one_error(self):
         with self.assertRaises(tessera.UnsupportedError) as caught:

@@ -219,6 +219,13 @@ static void topology_file_is_read_or_refused(void **state) {
       {"{\"levels\": [{\"ranks\": 99999, \"latency_us\": 1, \"gbytes_per_s\": 1}]}", false},
       {"{\"levels\": [{\"ranks\": 4, \"latency_us\": 1, \"gbytes_per_s\": 1}, {\"ranks\": 6, \"latency_us\": 1, \"gbytes_per_s\": 1}]}", false},
       {"{\"levels\": [{\"ranks\": 4, \"latency_us\": 1, \"gbytes_per_s\": 1}], \"reduce_gbytes_per_s\": 0}", false},
+      {"{\"levels\": [{\"ranks\": 4, \"latency_us\": 1, \"gbytes_per_s\": 1, \"overhead\": 1}]}", false},
+      {"{\"levels\": [{\"ranks\": 4.5, \"latency_us\": 1, \"gbytes_per_s\": 1}]}", false},
+      {"{\"levels\": [{\"ranks\": \"4\", \"latency_us\": 1, \"gbytes_per_s\": 1}]}", false},
+      {"{\"levels\": [{\"ranks\": 4, \"latency_us\": 1, \"overhead_us\": null, \"gbytes_per_s\": 1}]}", false},
+      {"{\"levels\": [{\"ranks\": 4, \"latency_us\": 1, \"gbytes_per_s\": 1}], \"reduce\": 9}", false},
+      {"{\"levels\": [{\"ranks\": 4, \"latency_us\": 1, \"gbytes_per_s\": 1}], \"device\": 9}", false},
+      {"{\"levels\": [{\"ranks\": 4, \"latency_us\": 1, \"gbytes_per_s\": 1}], \"name\": 9}", false},
   };
   for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
     arena a;

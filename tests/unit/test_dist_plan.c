@@ -196,6 +196,30 @@ static void estimates_of_programs_add_up(void **state) {
   arena_clear(&a);
 }
 
+/* A figure that is misspelt or of another type is not the default one. */
+static void devices_of_files_are_read_or_refused(void **state) {
+#define LAB "{\"levels\": [{\"ranks\": 4, \"latency_us\": 1, \"gbytes_per_s\": 1}], \"device\": "
+  static const struct { const char *text, *says; } row[] = {
+      {LAB "{}}", NULL},
+      {LAB "{\"name\": \"toy\", \"tflops_16\": 2, \"efficiency\": 0.5}}", NULL},
+      {LAB "{\"tflops16\": 2}}", "\"tflops16\" is nothing that \"device\" has"},
+      {LAB "{\"tflops_16\": \"2\"}}", "\"tflops_16\" of \"device\" is not a number"},
+      {LAB "{\"efficiency\": 2}}", "efficiency at most 1"},
+      {LAB "\"toy\"}", "\"device\" of a topology is not an object"},
+  };
+  for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+    arena a;
+    dist_machine m;
+    arena_init(&a, NULL);
+    tsr_status st = dist_machine_find(&a, "lab.json", row[i].text, strlen(row[i].text), &m);
+    if (!row[i].says) assert_null(st);
+    else if (!st || !strstr(tsr_status_message(st), row[i].says))
+      fail_msg("%s: %s", row[i].text, st ? tsr_status_message(st) : "taken");
+    tsr_status_free(st);
+    arena_clear(&a);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(models_have_their_published_number_of_weights),
@@ -205,6 +229,7 @@ int main(void) {
       cmocka_unit_test(a_thousand_plans_take_seconds),
       cmocka_unit_test(many_microbatches_take_what_playing_them_all_says),
       cmocka_unit_test(estimates_of_programs_add_up),
+      cmocka_unit_test(devices_of_files_are_read_or_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -405,6 +405,37 @@ static void endless_models_are_refused(void **state) {
   tsr_status_free(st);
 }
 
+/* Shapes of IR text's inputs: all of them or none, by name. */
+static void shapes_of_text_are_taken(void **state) {
+  static const char text[] =
+      "\"tessera.graph.func\"() ({\n^bb0(%a: tensor<?x3xf32>, %b: tensor<?x3xf32>):\n%0 = \"tessera.graph.add\"(%a, "
+      "%b)\n\"tessera.graph.return\"(%0)\n}) {sym_name = \"main\"}\n";
+  tsr_context *ctx;
+  tsr_graph *made;
+  assert_null(tsr_context_create(NULL, &ctx));
+  tsr_import_input x[] = {{.name = "a", .shape = {2, {4, TSR_ANY_DIM}}}, {.name = "b", .shape = {2, {4, 3}}}};
+  tsr_import_desc d = {.data = text, .bytes = sizeof text - 1};
+  assert_null(tsr_graph_import(ctx, &d, &made));
+  assert_int_equal(tsr_graph_output_info(made, 0).shape.dims[0], TSR_ANY_DIM);
+  tsr_graph_destroy(&made);
+  d.inputs = x, d.n_inputs = 2;
+  assert_null(tsr_graph_import(ctx, &d, &made));
+  assert_int_equal(tsr_graph_output_info(made, 0).shape.dims[0], 4);
+  tsr_graph_destroy(&made);
+  d.n_inputs = 1;
+  refused(ctx, &d, "input b has an unknown dimension");
+  d.n_inputs = 2;
+  x[1].shape.dims[0] = 5;
+  refused(ctx, &d, "tessera.graph.add");
+  x[1].shape = (tsr_shape){1, {3}};
+  refused(ctx, &d, "input %b does not fit");
+  x[1].name = "c";
+  refused(ctx, &d, "model has no input \"c\"");
+  x[1].name = "b", x[1].data = text;
+  refused(ctx, &d, "no shape of IR text depends on elements");
+  tsr_context_destroy(&ctx);
+}
+
 static void models_are_imported_from_memory(void **state) {
   static const char text[] = "\"tessera.graph.func\"() ({\n^bb0(%a: tensor<2xf32>):\n  \"tessera.graph.return\"(%a) : "
                              "(tensor<2xf32>) -> ()\n}) {sym_name = \"main\"} : () -> ()\n";
@@ -424,6 +455,11 @@ static void models_are_imported_from_memory(void **state) {
   assert_null(tsr_graph_import(ctx, &(tsr_import_desc){.data = text, .bytes = sizeof text - 1}, &made));
   assert_int_equal(tsr_graph_n_inputs(made), 1);
   tsr_graph_destroy(&made);
+  x.name = "X";
+  refused(ctx, &d, "model has no input \"X\"");
+  x.name = "x[0";
+  refused(ctx, &d, "input x has an unknown dimension");
+  x.name = "x";
   refused(ctx, NULL, "desc");
   refused(ctx, &(tsr_import_desc){.path = NULL}, "path");
   refused(ctx, &(tsr_import_desc){.path = "/none.onnx"}, "/none.onnx: can't be opened");
@@ -511,6 +547,7 @@ int main(void) {
       cmocka_unit_test(a_dimension_has_one_number_by_its_name),
       cmocka_unit_test(loops_without_a_known_end_keep_shapes),
       cmocka_unit_test(endless_models_are_refused),
+      cmocka_unit_test(shapes_of_text_are_taken),
       cmocka_unit_test(models_are_imported_from_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,6 +193,48 @@ static void deterministic_is_the_policy(void **state) {
   assert_non_null(strstr(r.trace, "policy deterministic"));
 }
 
+/* The mode is a policy: what names another one in the same place is refused, compile options go before the text's. */
+static void another_policy_beside_deterministic(void **state) {
+  static const struct {
+    const char *attrs;
+    tsr_policy policy;
+    tsr_precision mode;
+    const char *why, *trace; /* NULL: compiles, and the trace says this */
+  } cases[] = {
+      {"", TSR_POLICY_FAST, TSR_PRECISION_DETERMINISTIC, "policy fast beside precision deterministic", NULL},
+      {"", TSR_POLICY_KAHAN_SUM, TSR_PRECISION_DETERMINISTIC, "policy kahan_sum beside precision deterministic", NULL},
+      {", policy = \"fast\", precision = \"deterministic\"", 0, 0, "policy fast beside precision deterministic", NULL},
+      {", policy = \"deterministic\", precision = \"deterministic\"", 0, 0, NULL, "policy deterministic"},
+      {"", TSR_POLICY_DETERMINISTIC, TSR_PRECISION_DETERMINISTIC, NULL, "policy deterministic"},
+      {", policy = \"fast\"", 0, TSR_PRECISION_DETERMINISTIC, NULL, "policy deterministic"},
+      {", precision = \"deterministic\"", TSR_POLICY_FAST, 0, NULL, "policy fast"},
+  };
+  tsr_context *ctx;
+  tsr_device *dev;
+  OK(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
+  OK(tsr_device_open(ctx, "cpu:0", &dev));
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const tsr_compile_options o = {.policy = cases[i].policy, .precision = cases[i].mode, .tune = TSR_TUNE_OFF};
+    const char *text = product(cases[i].attrs);
+    tsr_program *p = NULL;
+    char *told = NULL;
+    tsr_status st = tsr_program_parse(dev, text, strlen(text), "test.mlir", &o, &p);
+    if (cases[i].why) {
+      assert_int_equal(tsr_status_code(st), TSR_INVALID_ARGUMENT);
+      assert_non_null(strstr(tsr_status_message(st), cases[i].why));
+    } else {
+      OK(st);
+      OK(tsr_program_explain(p, &told));
+      if (!strstr(told, cases[i].trace)) fail_msg("case %zu: %s", i, told);
+    }
+    if (cases[i].why) tsr_status_free(st);
+    tsr_text_free(ctx, &told);
+    tsr_program_destroy(&p);
+  }
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+}
+
 /* A schedule has its types already. */
 static void modes_need_a_graph(void **state) {
   tsr_context *ctx;
@@ -226,6 +268,7 @@ int main(void) {
       cmocka_unit_test(aggressive_products_of_transposed_operands),
       cmocka_unit_test(what_stays_as_it_is_says_why),
       cmocka_unit_test(deterministic_is_the_policy),
+      cmocka_unit_test(another_policy_beside_deterministic),
       cmocka_unit_test(modes_need_a_graph),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,12 +46,16 @@ static void draw(tsr_dtype t, void *out, size_t n, uint64_t seed) {
 }
 
 static tsr_status operand(bench_work *w, const char *name, tsr_dtype t, tsr_shape s, bool constant, tsr_value *out) {
-  size_t n = 1;
-  for (int i = 0; i < s.rank; i++) n *= (size_t)s.dims[i];
+  size_t n = 1, bytes;
+  bool fits = true;
+  for (int i = 0; i < s.rank; i++) fits = !__builtin_mul_overflow(n, (size_t)s.dims[i], &n) && fits;
+  fits = fits && !__builtin_mul_overflow(n, (size_t)16, &bytes); /* more than any element has */
   int i = w->n_in;
-  w->bytes[i] = tsr_dtype_bytes(t, n);
-  w->data[i] = malloc(w->bytes[i] + 64);
-  if (!w->data[i]) return NULL; /* reported by the caller through a NULL operand */
+  w->bytes[i] = fits ? tsr_dtype_bytes(t, n) : 0;
+  w->data[i] = fits ? malloc(w->bytes[i] + 64) : NULL;
+  if (!w->data[i])
+    return st_make(NULL, TSR_OUT_OF_MEMORY, ST_WHERE("bench", NULL, "a smaller --shape"),
+                   "no host memory for operand %d", i);
   draw(t, w->data[i], n, 88172645463325252ull + (uint64_t)i * 977 + (uint64_t)w->seed * 0x9e3779b97f4a7c15ull);
   w->n_in++;
   return constant ? tsr_graph_constant(w->g, t, s, w->data[i], out) : tsr_graph_input(w->g, name, t, s, out);

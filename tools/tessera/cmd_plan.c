@@ -25,7 +25,6 @@ void plan_help(FILE *f) {
   for (int32_t i = 0; (a = coll_algorithm_at(NULL, i)); i++) fprintf(f, "  %-17s %s\n", a->name, a->help);
   fprintf(f, "topologies (others from a JSON file, see docs/distributed.md):\n");
   for (int32_t i = 0; (t = coll_topology_at(i)); i++) fprintf(f, "  %-17s %s\n", t->name, t->help);
-  fprintf(f, "  %-17s %s\n", "inproc", "ranks of one process (programs and models alone)");
 }
 
 typedef struct question {

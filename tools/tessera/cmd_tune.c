@@ -104,7 +104,9 @@ static int search(const tune_args *a, tsr_device *dev, const tsr_graph *g, const
 static tsr_status parse_knob(const char *name, const char *value, tsr_schedule *s) {
   int64_t d[3] = {0};
   sched_params p = sched_from_public(s);
-  if (!strcmp(name, "tile") && cli_parse_shape(value, d, 3) > 0) {
+  if (!strcmp(name, "tile")) {
+    if (cli_parse_shape(value, d, 3) < 1)
+      return st_make(NULL, TSR_INVALID_ARGUMENT, ST_WHERE("schedule", name, "tile=MxNxK"), "\"%s\" is no tile", value);
     p.m = d[0], p.n = d[1], p.k = d[2];
   } else if (!strcmp(name, "preset") && !strcmp(value, "pipelined")) {
     tsr_schedule preset = tsr_schedule_pipelined();

@@ -219,6 +219,7 @@ int op_graph(const char *command, tsr_context *ctx, const char *what, const char
   bool named = shape && strchr(shape, '=');
   if ((!shape || named) && op_graph_is_file(what))
     return dtype ? op_graph_dtype(command, what) : from_file(command, ctx, what, shape, out);
+  if (strpbrk(what, "/.")) return cli_usage(command, "--shape of a file's input is NAME=2x3.., not \"%s\"", shape);
   if (!shape) return cli_usage(command, "%s needs --shape (matmul: MxNxK or BxMxNxK; others: ROWSxCOLS)", what);
   tsr_dtype t = tsr_dtype_parse(dtype ? dtype : "f32");
   int n = cli_parse_shape(shape, d, 8);

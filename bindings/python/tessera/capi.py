@@ -81,3 +81,12 @@ def take_text(context, text):
 
 def utf8(text):
     return None if text is None else str(text).encode("utf-8")
+
+
+def text_bytes(text):
+    """IR text, as str or bytes, for the library."""
+    if isinstance(text, (bytes, bytearray, memoryview)):
+        return bytes(text)
+    if not isinstance(text, str):
+        raise errors.argument(f"{type(text).__name__} is no text", "parse", "IR text as str or bytes")
+    return text.encode("utf-8", "replace")

@@ -192,8 +192,8 @@ class Graph(Handle):
 
 
 def parse(text, file=None) -> Graph:
-    """A graph from IR text of the Graph level."""
-    data = text.encode()
+    """A graph from IR text of the Graph level, as str or bytes."""
+    data = capi.text_bytes(text)
     handle = ctypes.c_void_p()
     capi.tsr_graph_parse(runtime.context().handle, data, len(data), capi.utf8(file), ctypes.byref(handle))
     return Graph(handle)
@@ -201,8 +201,9 @@ def parse(text, file=None) -> Graph:
 
 def load(model, shapes=None, values=None) -> Graph:
     """A graph from a model: the path of a file or its bytes, ONNX or IR text by content. `shapes` gives inputs whose
-    dimensions the model leaves open theirs, by name; `values` the elements of inputs that its program depends on (a
-    shape that is an input). UnsupportedError names everything that can't be converted."""
+    dimensions the model leaves open theirs, by name (NotFoundError: there is no such input); `values` the elements of
+    inputs that its program depends on (a shape that is an input). UnsupportedError names everything that can't be
+    converted."""
     desc, keep = capi.tsr_import_desc(), []
     if isinstance(model, (bytes, bytearray, memoryview)):
         keep.append(bytes(model))

@@ -107,7 +107,7 @@ class Program(DeviceHandle):
     @classmethod
     def parse(cls, device, text, file, key):
         """From IR text of any level."""
-        data = text.encode()
+        data = capi.text_bytes(text)
         made, keep = options.build(key)
         handle = ctypes.c_void_p()
         with device.held():

@@ -163,6 +163,8 @@ def device(which=None) -> Device:
         return which
     if which is None and _scopes():
         return _scopes()[-1]
+    if which is not None and not isinstance(which, str):
+        raise errors.argument(f"{type(which).__name__} is no name of a device", "device", 'a text such as "cpu:0"')
     key = which or _default or ""
     with _lock:
         owner = context()
