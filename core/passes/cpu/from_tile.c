@@ -15,6 +15,7 @@
 #include "core/ir/tile/unfold.h"
 #include "core/passes/cpu/lower.h"
 #include "core/passes/cpu/patterns.h"
+#include "core/passes/cpu/planes.h"
 #include "core/passes/target/program.h"
 
 static ir_value *at(const ir_value *v) { return cpu_at(v); }
@@ -349,6 +350,7 @@ static tsr_status lower_kernel(ir_op *kernel, ir_builder *top, const tsr_caps *c
   if (!ir_build0(&b, "tessera.target.return", 0, NULL) ||
       !ir_set_attr(k, "scratch_bytes", ir_attr_int(l.m, l.scratch.total)))
     st = st_oom();
+  if (!st) st = cpu_join_planes(k, caps);
 done:
   scratch_clear(&l.scratch);
   return st;

@@ -39,6 +39,8 @@ typedef ir_value *(*rewrite_fn)(rewrite *r);
   X(transpose_of_matmul, 0, "the transpose of a product -> the product of the transposes")               \
   X(fuse_dequantize, 0, "the product with a dequantized matrix, transposed -> block_matmul")              \
   X(dequantized_product, 1, "the product of scaled integers of 8 bits -> that of the integers, scaled")     \
+  X(scale_into_product, 1, "a product with constant weights, times a number for each channel -> scaled weights") \
+  X(add_constants, 1, "constants for each channel that are added behind a product one by one -> one")   \
   X(flush_denormals, 1, "denormal numbers of a constant that a product multiplies -> 0")                  \
   X(recognize_relu, 0, "max(x, 0) -> relu")                                                              \
   X(recognize_rsqrt, 1, "1 / sqrt(x) -> rsqrt")                                                          \
