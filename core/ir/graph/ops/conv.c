@@ -177,6 +177,19 @@ static bool is_pointwise(const image_window *w) {
   return all;
 }
 
+/* Windows of one place each with steps between them: the image's places are taken first, once, so that a plain product
+ * reads them. */
+static ir_value *take_places(ir_builder *b, ir_value *x, image_window *w) {
+  bool points = true;
+  for (int i = 0; i < w->n; i++) points &= w->a[i].kernel == 1 && !w->a[i].low && !w->a[i].high;
+  for (int i = 0; i < w->n && points && x; i++) {
+    window_axis *a = &w->a[i];
+    if (a->stride > 1) x = window_part(b, x, a->axis, 0, a->out, a->stride);
+    a->n = a->out, a->stride = 1;
+  }
+  return x;
+}
+
 /* y plus a number per channel, which are axis `axis` of y, or its last two where that is negative. */
 static ir_value *add_bias(ir_builder *b, ir_value *y, ir_value *bias, int64_t groups, int64_t out, bool rows) {
   const int64_t dims[] = {groups, out / groups, 1};
@@ -279,8 +292,9 @@ static bool expand(ir_builder *b, const ir_op *op, ir_value **out, bool windows)
   ir_value *bias = op->n_operands > 2 ? IN(2) : NULL;
   if (is_empty(b, op, &c.p, out)) DONE;
   windows &= !c.p.last && TYPE(0)->dtype == TSR_F32;
-  out[0] = is_depthwise(&c) && !windows ? by_channel(b, IN(0), IN(1), bias, &c)
-                                        : convolve(b, IN(0), weights_of(b, IN(1), &c, false), bias, &c);
+  ir_value *x = take_places(b, IN(0), &c.p.w);
+  if (x) out[0] = is_depthwise(&c) && !windows ? by_channel(b, x, IN(1), bias, &c)
+                                               : convolve(b, x, weights_of(b, IN(1), &c, false), bias, &c);
   DONE;
 }
 
