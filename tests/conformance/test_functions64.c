@@ -87,14 +87,13 @@ static int judge(const char *name, const double *a, const double *b, const doubl
   int wrong = 0, at = 0;
   double worst = 0;
   for (int i = 0; i < N; i++) {
-    double logs = b && isfinite(b[i]) && a[i] != 0 && isfinite(a[i]) ? fabs(b[i] * log(fabs(a[i]))) : 0;
     double off = isfinite(want[i]) ? fabs(got[i] - want[i]) / ulp_of(want[i], absolute) : 0;
     /* Subnormal results may be 0 where a device flushes. */
     if (fabs(want[i]) < DBL_MIN && fabs(got[i]) <= DBL_MIN) off = 0;
-    bool bad = wrong_kind(got[i], want[i]) || off > most + 4 * logs;
+    bool bad = wrong_kind(got[i], want[i]) || off > most;
     if (bad && ++wrong <= 5)
       printf("FAIL %s(%.17g, %.17g) is %.17g, not %.17g: %.3g ulp\n", name, a[i], b ? b[i] : 0, got[i], want[i], off);
-    if (off / (1 + logs) > worst) worst = off / (1 + logs), at = i;
+    if (off > worst) worst = off, at = i;
   }
   printf("%s: %.2f ulp at %.17g\n", name, worst, a[at]);
   return wrong;
@@ -124,12 +123,15 @@ int main(void) {
     if (!st) wrong += judge(x->name, a, NULL, got, want, x->most, x->absolute);
   }
   for (int i = 0; i < N; i++) {
-    a[i] = i < 529 ? argument(i / 23, 0, 0) : argument(i, -10, 10);
+    const bool far = i > 2048; /* all normal bases, and exponents by which results are all that there are */
+    a[i] = i < 529 ? argument(i / 23, 0, 0) : argument(i, far ? -1021 : -10, far ? 1024 : 10);
     b[i] = i < 529 ? argument(i % 23, 0, 0) : i % 3 ? argument(i, -6, 6) : floor(20 * uniform()) - 10;
+    if (far && i % 3) a[i] = fabs(a[i]), b[i] = (1500 * uniform() - 750) / log(a[i]);
+    if (far && i % 7 == 0) a[i] = 1 + (uniform() - 0.5) * 1e-6, b[i] = (1400 * uniform() - 700) / log(a[i]);
     want[i] = pow(a[i], b[i]);
   }
   if (!st) st = run(dev, "pow", true, a, b, got);
-  if (!st) wrong += judge("pow", a, b, got, want, 8, false);
+  if (!st) wrong += judge("pow", a, b, got, want, 2, false);
   if (st) printf("%s%s\n", tsr_status_code(st) == TSR_UNSUPPORTED ? "skipped: " : "FAIL ", tsr_status_message(st));
   rc = tsr_status_code(st) == TSR_UNSUPPORTED ? 77 : st || wrong;
   tsr_status_free(st);

@@ -1,5 +1,6 @@
 /* core/emit/spirv/dx.h - what the files of scalar functions of f64 share: short names for instructions on the two words
- * that an f64 is. No 64-bit integers are needed. Only core/emit/spirv/{math64,trig64}.c include it. */
+ * that an f64 is. No 64-bit integers are needed. Only core/emit/spirv/{math64,pow64,trig64}.c
+ * include it. */
 #ifndef CORE_EMIT_SPIRV_DX_H
 #define CORE_EMIT_SPIRV_DX_H
 #include "core/emit/spirv/mx.h"
@@ -44,6 +45,16 @@ static inline uint32_t dx_scale(mx d, uint32_t y, uint32_t i) {
   return mx_mul(d, mx_mul(d, y, dx_power_of_2(d, half)), dx_power_of_2(d, mx_u(d, OpISub, i, half)));
 }
 
+/* ln 2 in two parts, the first of 33 bits: times an exponent it is exact. */
+#define LN2_HIGH 0.69314718060195446
+#define LN2_LOW  -4.2009150726810846e-11
+
+/* ---- functions of the other files ---- */
+/* e^(x + low) for low of less than 2^-40; 0: x alone. emit/spirv/math64.c, as the next one. */
+uint32_t dx_exp(mx d, uint32_t x, uint32_t low);
+/* m of x = m * 2^n for x > 0, from sqrt(1/2) to sqrt(2). */
+uint32_t dx_mantissa(mx d, uint32_t x, uint32_t *n);
+uint32_t dx_pow(mx d, uint32_t a, uint32_t b);         /* emit/spirv/pow64.c */
 uint32_t dx_sin_cos(mx d, uint32_t x, uint32_t shift); /* sin for shift 0, cos for 1: emit/spirv/trig64.c */
 
 #endif

@@ -1,14 +1,10 @@
 /* core/emit/spirv/math64.c - transcendental functions of f64, of which SPIR-V has none, out of multiplications, a
  * component at a time. Polynomials are fitted to the functions (Chebyshev interpolation of 60 digits); errors are of a
- * few units in the last place, those of powers grow with |b log a|. */
+ * few units in the last place. */
 #include "core/emit/spirv/dx.h"
 
-/* ln 2 in two parts, the first of 33 bits: times an exponent it is exact. */
-#define LN2_HIGH 0.69314718060195446
-#define LN2_LOW  -4.2009150726810846e-11
-
 /* e^x = 2^n * e^r, |r| <= ln 2 / 2. Past the clamps the product itself becomes 0 or infinity. */
-static uint32_t exp_(mx d, uint32_t x) {
+uint32_t dx_exp(mx d, uint32_t x, uint32_t low) {
   static const double c[] = {1.6086677666787362e-10, 2.091821231913398e-09,  2.5052070959803662e-08,
                              2.755726307730941e-07,  2.7557319247344507e-06, 2.4801587336630949e-05,
                              0.00019841269841263252, 0.0013888888888879004,  0.0083333333333333332,
@@ -16,9 +12,20 @@ static uint32_t exp_(mx d, uint32_t x) {
   uint32_t nan = mx_nan(d, x), t = mx_clamp(d, mx_pick(d, nan, mx_k(d, 0), x), -747, 711);
   uint32_t n = mx_round(d, mx_mul(d, t, mx_k(d, 1.44269504088896341)));
   uint32_t r = mx_reduce(d, mx_reduce(d, t, n, LN2_HIGH), n, LN2_LOW);
+  if (low) r = mx_add(d, r, low);
   uint32_t y = mx_fma(d, mx_mul(d, r, r), mx_poly(d, r, c, 12), r);
   uint32_t i = VAL(&d.e->s, OpConvertFToS, d.ut, n);
   return mx_pick(d, nan, x, dx_scale(d, mx_add(d, y, mx_k(d, 1)), i));
+}
+
+uint32_t dx_mantissa(mx d, uint32_t x, uint32_t *n) {
+  uint32_t tiny = mx_cmp(d, OpFOrdLessThan, x, mx_k(d, 2.2250738585072014e-308));
+  mx_pair w = dx_words(d, mx_pick(d, tiny, mx_mul(d, x, mx_k(d, 0x1p54)), x));
+  uint32_t from = mx_u(d, OpISub, w.high, mx_uk(d, 0x3fe6a09eu)), /* sqrt(1/2) */
+      ex = mx_u(d, OpShiftRightArithmetic, from, mx_uk(d, 20));
+  w.high = mx_u(d, OpISub, w.high, mx_u(d, OpShiftLeftLogical, ex, mx_uk(d, 20)));
+  *n = mx_sub(d, VAL(&d.e->s, OpConvertSToF, d.ft, ex), mx_pick(d, tiny, mx_k(d, 54), mx_k(d, 0)));
+  return dx_from_words(d, w);
 }
 
 /* log x = n ln 2 + log(1 + f), sqrt(1/2) <= 1 + f < sqrt 2; log(1 + f) = 2 atanh(s), s = f / (2 + f), written so that f
@@ -26,13 +33,7 @@ static uint32_t exp_(mx d, uint32_t x) {
 static uint32_t log_(mx d, uint32_t x) {
   static const double c[] = {0.13100721383503491, 0.13267418596474884, 0.15386290534658992, 0.18181794700897799,
                              0.22222222400547759, 0.28571428570764451, 0.4000000000000094,  0.66666666666666663};
-  uint32_t tiny = mx_cmp(d, OpFOrdLessThan, x, mx_k(d, 2.2250738585072014e-308));
-  mx_pair w = dx_words(d, mx_pick(d, tiny, mx_mul(d, x, mx_k(d, 0x1p54)), x));
-  uint32_t from = mx_u(d, OpISub, w.high, mx_uk(d, 0x3fe6a09eu)), /* sqrt(1/2) */
-      ex = mx_u(d, OpShiftRightArithmetic, from, mx_uk(d, 20));
-  w.high = mx_u(d, OpISub, w.high, mx_u(d, OpShiftLeftLogical, ex, mx_uk(d, 20)));
-  uint32_t f = mx_sub(d, dx_from_words(d, w), mx_k(d, 1));
-  uint32_t n = mx_sub(d, VAL(&d.e->s, OpConvertSToF, d.ft, ex), mx_pick(d, tiny, mx_k(d, 54), mx_k(d, 0)));
+  uint32_t n, f = mx_sub(d, dx_mantissa(d, x, &n), mx_k(d, 1));
   uint32_t s = mx_div(d, f, mx_add(d, f, mx_k(d, 2))), z = mx_mul(d, s, s);
   uint32_t more = mx_mul(d, z, mx_poly(d, z, c, 8)), half = mx_mul(d, mx_mul(d, f, f), mx_k(d, 0.5));
   uint32_t low = mx_fma(d, s, mx_add(d, half, more), mx_mul(d, n, mx_k(d, LN2_LOW)));
@@ -50,7 +51,7 @@ static uint32_t tanh_(mx d, uint32_t x) {
                              -0.053968253968211762,   0.13333333333333305,     -0.33333333333333331};
   uint32_t a = mx_abs(d, x), z = mx_mul(d, x, x);
   uint32_t small = mx_fma(d, mx_mul(d, mx_poly(d, z, c, 12), z), x, x);
-  uint32_t big = mx_sub(d, mx_k(d, 1), mx_div(d, mx_k(d, 2), mx_add(d, exp_(d, mx_add(d, a, a)), mx_k(d, 1))));
+  uint32_t big = mx_sub(d, mx_k(d, 1), mx_div(d, mx_k(d, 2), mx_add(d, dx_exp(d, mx_add(d, a, a), 0), mx_k(d, 1))));
   uint32_t r = mx_pick(d, mx_cmp(d, OpFOrdLessThan, a, mx_k(d, 0.55)), small, big);
   return mx_pick(d, mx_nan(d, x), x, dx_copysign(d, r, x)); /* of -0 too */
 }
@@ -71,32 +72,10 @@ static uint32_t erf_(mx d, uint32_t x) {
   uint32_t a = mx_abs(d, x), t = mx_clamp(d, a, 1, 6), z = mx_mul(d, x, x), three = mx_k(d, 3);
   uint32_t small = mx_mul(d, mx_poly(d, z, near, 14), x);
   uint32_t y = mx_div(d, mx_sub(d, t, three), mx_add(d, t, three)),
-           rest = mx_mul(d, exp_(d, mx_neg(d, mx_mul(d, t, t))), mx_poly(d, y, far, 18));
+           rest = mx_mul(d, dx_exp(d, mx_neg(d, mx_mul(d, t, t)), 0), mx_poly(d, y, far, 18));
   uint32_t big = dx_copysign(d, mx_sub(d, mx_k(d, 1), rest), x),
            r = mx_pick(d, mx_cmp(d, OpFOrdLessThan, a, mx_k(d, 1)), small, big);
   return mx_pick(d, mx_nan(d, x), x, r);
-}
-
-/* e^(b log |a|), and the cases of C's pow. */
-static uint32_t pow_(mx d, uint32_t a, uint32_t b) {
-  uint32_t inf = dx_inf(d), one = mx_k(d, 1), zero = mx_k(d, 0), mag = mx_abs(d, a);
-  uint32_t is_zero = mx_cmp(d, OpFOrdEqual, mag, zero), is_inf = mx_cmp(d, OpFOrdEqual, mag, inf),
-           below = mx_cmp(d, OpFOrdLessThan, b, zero), any_nan = mx_or(d, mx_nan(d, a), mx_nan(d, b));
-  uint32_t unit = mx_cmp(d, OpFOrdEqual, mag, one),
-           special = mx_or(d, mx_or(d, is_zero, is_inf), mx_or(d, any_nan, unit));
-  uint32_t safe = mx_pick(d, special, mx_k(d, 2), mag);
-  uint32_t r = exp_(d, mx_mul(d, mx_pick(d, any_nan, one, b), log_(d, safe)));
-  r = mx_pick(d, unit, one, r);
-  r = mx_pick(d, is_zero, mx_pick(d, below, inf, zero), r);
-  r = mx_pick(d, is_inf, mx_pick(d, below, zero, inf), r);
-  uint32_t whole = mx_cmp(d, OpFOrdEqual, GLSL(d.e, GlslFloor, d.ft, b), b), h = mx_mul(d, b, mx_k(d, 0.5));
-  uint32_t odd = mx_and(d, whole, mx_cmp(d, OpFUnordNotEqual, GLSL(d.e, GlslFloor, d.ft, h), h));
-  uint32_t minus = VAL(&d.e->s, OpSLessThan, d.bt, dx_words(d, a).high, mx_uk(d, 0));
-  r = mx_pick(d, mx_and(d, minus, odd), mx_neg(d, r), r);
-  uint32_t defined = mx_or(d, mx_or(d, whole, is_inf), mx_cmp(d, OpFOrdEqual, mx_abs(d, b), inf));
-  uint32_t undefined = mx_and(d, mx_cmp(d, OpFOrdLessThan, a, zero), VAL(&d.e->s, OpLogicalNot, d.bt, defined));
-  r = mx_pick(d, mx_or(d, undefined, any_nan), dx_quiet(d), r);
-  return mx_pick(d, mx_or(d, mx_cmp(d, OpFOrdEqual, a, one), mx_cmp(d, OpFOrdEqual, b, zero)), one, r);
 }
 
 /* ---- expansions of core/ir/scalar_ops.h ------------------------------------------------------------------------- */
@@ -158,8 +137,8 @@ static uint32_t function(mx d, int code, uint32_t x, uint32_t y) {
     return v.id;
   }
   switch (code) {
-    case SC_POW: return pow_(d, x, y);
-    case SC_EXP: return exp_(d, x);
+    case SC_POW: return dx_pow(d, x, y);
+    case SC_EXP: return dx_exp(d, x, 0);
     case SC_LOG: return log_(d, x);
     case SC_TANH: return tanh_(d, x);
     case SC_ERF: return erf_(d, x);
