@@ -8,7 +8,8 @@
 #define M "tensor<8x8xf32>"
 
 static const char *const names[N_CHAINS] = {"layers",   "adds",  "softmaxes", "sines", "fan",   "inputs", "results",
-                                            "returned", "views", "slices",    "mixed", "skips", "mirror", "concat"};
+                                            "returned", "views", "slices",    "mixed", "skips", "mirror", "concat",
+                                            "twice"};
 const char *chain_name(chain_kind k) { return names[k]; }
 
 typedef struct text {
@@ -194,6 +195,22 @@ static void concat(text *t, int n) {
   give(t, all, "v", 0);
 }
 
+static void twice(text *t, int n) {
+  static const char *const types[] = {"tensor<1xf32>", "tensor<1x1xf32>"}, *const shapes[] = {"1", "1, 1"};
+  int is = 0, v = 0;
+  arg(t, types[0], "v0");
+  for (int i = 1; i <= n / 2; i++, v++) {
+    strb_printf(t->out, "    %%t%d = \"tessera.graph.tanh\"(%%v%d) : (%s) -> %s\n", v, v, types[is], types[is]);
+    strb_printf(t->out, "    %%v%d = \"tessera.graph.add\"(%%v%d, %%t%d) : (%s, %s) -> %s\n", v + 1, v, v, types[is],
+                types[is], types[is]);
+    if (i % 20 && i < n / 2) continue;
+    strb_printf(t->out, "    %%v%d = \"tessera.graph.reshape\"(%%v%d) {shape = [%s]} : (%s) -> %s\n", v + 2, v + 1,
+                shapes[!is], types[is], types[!is]);
+    is = !is, v++;
+  }
+  give(t, types[is], "v", v);
+}
+
 void chain_text(chain_kind k, int n, strb *out) {
   strb body;
   strb_init(&body, out->al);
@@ -215,6 +232,7 @@ void chain_text(chain_kind k, int n, strb *out) {
   case CHAIN_MIXED: mixed(&t, n); break;
   case CHAIN_SKIPS: skips(&t, n); break;
   case CHAIN_MIRROR: mirror(&t, n); break;
+  case CHAIN_TWICE: twice(&t, n); break;
   default: concat(&t, n);
   }
   strb_printf(out, "\"builtin.module\"() ({\n  \"tessera.graph.func\"() ({\n  ^bb0(%s):\n%s", strb_text(&t.args),

@@ -19,6 +19,7 @@ typedef enum chain_kind {
   CHAIN_SKIPS,    /* layers' ends that all read what one op at the beginning made */
   CHAIN_MIRROR,   /* a chain, then ops on its values from the last to the first, as derivatives are */
   CHAIN_CONCAT,   /* n inputs in one concat */
+  CHAIN_TWICE,    /* one element; each value is read twice, and seen in another shape now and then */
   N_CHAINS
 } chain_kind;
 

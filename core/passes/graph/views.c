@@ -51,12 +51,14 @@ static int reads(const ir_op *op, int i) {
   return n;
 }
 
+enum { DEEPEST = 32 };
+
 /* Is v computed by this view's operand chain alone, elementwise, from values that are in memory anyway? uses: by the op
  * that comes next in the chain. */
 static bool hoistable(const ir_value *v, int uses, int depth) {
   const ir_op *op = v->def;
   if (!op || graph_is(op, G_CONSTANT) || graph_is_alias(op)) return depth > 0;
-  if (!(op->def->flags & IR_ELEMENTWISE) || v->n_uses != uses || depth > 32) return false;
+  if (!(op->def->flags & IR_ELEMENTWISE) || v->n_uses != uses || depth > DEEPEST) return false;
   for (int i = 0; i < op->n_operands; i++) {
     const ir_value *x = op->operands[i];
     if (one_element(x) || first_read(op, i) != i) continue;
@@ -70,9 +72,12 @@ static bool hoistable(const ir_value *v, int uses, int depth) {
 
 bool graph_view_is_free(const ir_value *v) { return hoistable(v, 1, 1); }
 
-static ir_value *pull(ir_builder *b, const ir_op *view, ir_value *v) {
+/* v as the view has it, by the same ops on its operands as the view has those; uses and depth as in hoistable. What else
+ * needs a value of one element, which hoistable doesn't look into, is not computed a second time. */
+static ir_value *pull(ir_builder *b, const ir_op *view, ir_value *v, int uses, int depth) {
   const ir_op *op = v->def;
-  bool computed = op && op->def->flags & IR_ELEMENTWISE, to_one = one_element(view->results[0]);
+  bool computed = op && op->def->flags & IR_ELEMENTWISE && v->n_uses == uses && depth <= DEEPEST,
+       to_one = one_element(view->results[0]);
   /* One element repeats along whatever the others have, in any shape: as no dimensions, or, where the result is one
    * element too, as its own. */
   if (one_element(v) && !to_one) return graph_reshape(b, v, 0, NULL);
@@ -81,13 +86,14 @@ static ir_value *pull(ir_builder *b, const ir_op *view, ir_value *v) {
   if (!computed) return graph_build_like(b, view, &v);
   ir_value *x[3];
   for (int i = 0; i < op->n_operands; i++)
-    x[i] = first_read(op, i) < i ? x[first_read(op, i)] : pull(b, view, op->operands[i]);
+    x[i] = first_read(op, i) < i ? x[first_read(op, i)]
+                                : pull(b, view, op->operands[i], reads(op, i), depth + 1);
   return graph_build_like(b, op, x);
 }
 
 static bool hoist_view(ir_op *op, const pass_options *opts) {
   ir_builder b = ir_before(op);
-  ir_value *v = pull(&b, op, op->operands[0]);
+  ir_value *v = pull(&b, op, op->operands[0], 1, 0);
   if (b.failed) return false;
   trace_add(opts->trace, "fuse", "hoist_view", op, true, "above the elementwise ops that feed it");
   graph_replace(op, v);
