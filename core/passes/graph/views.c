@@ -72,8 +72,8 @@ static bool hoistable(const ir_value *v, int uses, int depth) {
 
 bool graph_view_is_free(const ir_value *v) { return hoistable(v, 1, 1); }
 
-/* v as the view has it, by the same ops on its operands as the view has those; uses and depth as in hoistable. What else
- * needs a value of one element, which hoistable doesn't look into, is not computed a second time. */
+/* v as the view has it, by the same ops on its operands as the view has those; uses and depth as in hoistable. A value
+ * of one element that something else reads too, into which hoistable doesn't look, is not computed a second time. */
 static ir_value *pull(ir_builder *b, const ir_op *view, ir_value *v, int uses, int depth) {
   const ir_op *op = v->def;
   bool computed = op && op->def->flags & IR_ELEMENTWISE && v->n_uses == uses && depth <= DEEPEST,
