@@ -34,6 +34,7 @@ bool dist_model_find(const char *text, dist_model *out, const char **why) {
     size_t k = 0;
     while (k < 8 && ((int)strlen(keys[k]) != n || strncmp(keys[k], name, (size_t)n))) k++;
     if (k == 8 || size < 1) return false;
+    if (v[k]) return *why = "a dimension is there twice", false;
     v[k] = size;
   }
   gated = v[7];

@@ -96,16 +96,17 @@ void ir_shard_print(strb *b, const char *shard) {
 
 bool ir_mesh_next(const char **at, const char **name, int *n, int64_t *size) {
   const char *p = *at;
-  if (*p == ',') p++;
-  if (!*p) return false;
-  *name = p;
+  const bool more = *p == ',';
+  p += more;
+  *name = p, *n = 0, *size = -1;
+  if (!*p) return *at = p, more; /* a comma that nothing follows */
   *n = (int)strcspn(p, "=,");
   p += *n;
   *size = 0;
   if (*p == '=') {
     char *end;
     *size = strtoll(p + 1, &end, 10);
-    if (end == p + 1 || *size < 1 || *size > 1 << 20) *size = -1;
+    if (!ascii_digit(p[1]) || (*end && *end != ',') || *size < 1 || *size > 1 << 20) *size = -1;
     p = end;
   }
   p += strcspn(p, ",");

@@ -9,7 +9,7 @@
 
 enum { N = 4096 };
 
-/* most: ulp allowed; per_log: further ones for each |b log a|. absolute: below 1 errors count as those of 1 do (where a
+/* most: ulp allowed. absolute: below 1 errors count as those of 1 do (where a
  * sine is near 0 its argument's reduction is what is left of it). */
 typedef struct function {
   const char *name;

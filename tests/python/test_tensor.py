@@ -252,6 +252,27 @@ class Numpy(unittest.TestCase):
             self.assertFalse(out.flags.writeable)
             numpy.testing.assert_array_equal(out, a)
 
+    def test_an_array_keeps_the_copy_that_it_shows(self):
+        import gc
+        for row in tessera.devices():
+            if row["backend"] == "null":
+                continue  # which computes nothing
+            with tessera.device(row["id"]):
+                a = numpy.asarray(tessera.tensor(numpy.arange(1000, dtype="f")) + 1.0)
+            gc.collect()
+            junk = [numpy.full(1000, 7, "f") for _ in range(200)]
+            self.assertEqual(len(junk), 200)
+            numpy.testing.assert_array_equal(a, numpy.arange(1, 1001, dtype="f"))
+            self.assertFalse(a.flags.writeable)
+
+    def test_numbers_of_more_than_64_bits_are_refused(self):
+        from tessera import op
+        for call in (lambda: op.softmax([[1.0]], axis=2**70), lambda: op.topk([1.0, 2.0], k=2**64 + 1),
+                     lambda: tessera.graph.spec((2**64 + 1,)) and tessera.graph.trace(
+                         lambda x: x + 1.0, tessera.graph.spec((2**64 + 1,)))):
+            with self.assertRaisesRegex(tessera.ArgumentError, "more than 64 bits"):
+                call()
+
     def test_strides_orders_and_types(self):
         a = numpy.arange(24, dtype="i4").reshape(2, 3, 4)
         for shown in (a.T, a[:, ::2], a[::-1], a.transpose(1, 0, 2)[:, :, 1:3], a.astype(">i4"), a[:, :0]):

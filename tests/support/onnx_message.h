@@ -70,15 +70,17 @@ static inline message node(const char *op, const char *domain) {
   return n;
 }
 
-static inline message model(const message *graph) {
+static inline message model_of(const message *graph, uint64_t opset_version) {
   message m = {.n = 0}, opset = {.n = 0};
   integer(&m, 1, 8);
   text(&m, 2, "test");
   inside(&m, 7, graph);
-  integer(&opset, 2, 17);
+  integer(&opset, 2, opset_version);
   inside(&m, 8, &opset);
   return m;
 }
+
+static inline message model(const message *graph) { return model_of(graph, 17); }
 
 /* A graph of one tensor. */
 static inline message with_tensor(const message *t) {
@@ -132,6 +134,14 @@ static inline void add_graph(message *n, const char *name, const message *g) {
 }
 
 /* Input or output without a shape. */
+static inline void add_tensor(message *n, const char *name, const message *t) {
+  message a = {.n = 0};
+  text(&a, 1, name);
+  inside(&a, 5, t);
+  integer(&a, 20, 4);
+  inside(n, 5, &a);
+}
+
 static inline void add_value(message *g, unsigned field, const char *name) {
   message v = {.n = 0};
   text(&v, 1, name);

@@ -1,5 +1,6 @@
-/* Models whose shapes, pads, repeats and scales are floats: whole numbers count as what they are, NaN, infinities and
- * fractions are refused in one line, and nothing is converted that C leaves undefined. */
+/* Values that conversion decides about: integers that don't fit where they are cast to wrap; what is hidden from
+ * attention stays so. And models whose shapes, pads, repeats and scales are floats: whole numbers count as what they
+ * are, NaN, infinities and fractions are refused in one line, and nothing is converted that C leaves undefined. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -10,6 +11,8 @@
 
 #include "core/import/onnx.h"
 #include "core/import/onnx/convert.h"
+#include "core/ir/graph/eval.h"
+#include "core/ir/graph/ops.h"
 #include "tests/support/onnx_message.h"
 
 /* OP(x, numbers): x is [2, 3], `numbers` n floats v; after `empty` operands that are left out. */
@@ -102,11 +105,97 @@ static void triangles_have_frequencies(void **state) {
   }
 }
 
+/* ---- values ------------------------------------------------------------------------------------------------------ */
+
+static void add_data(message *g, const char *name, int type, int rank, const int64_t *dims, const void *data,
+                     size_t n) {
+  message t = tensor(name, type, rank, dims);
+  bytes(&t, 9, data, n);
+  inside(g, 5, &t);
+}
+
+/* What the only output of a model without inputs is. */
+static void evaluate(const message *g, void *out) {
+  message m = model_of(g, 23);
+  onnx_model *read;
+  ir_module *module;
+  assert_null(onnx_parse(m.p, m.n, "m.onnx", &read));
+  tsr_status st = onnx_convert(read, &(onnx_options){.any_dim = 2}, NULL, &module, NULL);
+  if (st) fail_msg("%s", tsr_status_message(st));
+  onnx_close(&read);
+  assert_null(graph_eval(graph_find_func(module, NULL), NULL, (void *const[]){out}, NULL));
+  ir_module_destroy(&module);
+}
+
+static void casts_between_integers_wrap(void **state) {
+  static const struct { int type, bytes; bool is_signed; } types[] = {{3, 1, true},  {2, 1, false}, {5, 2, true},
+                                                                      {4, 2, false}, {6, 4, true},  {12, 4, false},
+                                                                      {7, 8, true},  {13, 8, false}};
+  enum { N = 10, TYPES = sizeof types / sizeof *types };
+  static const uint64_t numbers[N] = {0, 1, 127, 128, 200, 0x8001, 0x80000005, UINT64_MAX, (uint64_t)1 << 63,
+                                      0x7ffffffffffffffd};
+  for (int a = 0; a < TYPES; a++)
+    for (int b = 0; b < TYPES; b++) {
+      unsigned char in[8 * N], want[8 * N], got[8 * N + 64];
+      for (int i = 0; i < N; i++) {
+        uint64_t v = numbers[i];
+        const int shift = 64 - 8 * types[a].bytes;
+        memcpy(in + i * types[a].bytes, &v, (size_t)types[a].bytes);
+        v = types[a].is_signed ? (uint64_t)((int64_t)(v << shift) >> shift) : v << shift >> shift;
+        memcpy(want + i * types[b].bytes, &v, (size_t)types[b].bytes);
+      }
+      message g = {.n = 0}, o = node_of("Cast", NAMES("x"), NAMES("y"));
+      add_int(&o, "to", types[b].type);
+      add_data(&g, "x", types[a].type, 1, (int64_t[]){N}, in, (size_t)(N * types[a].bytes));
+      inside(&g, 1, &o);
+      add_value(&g, 12, "y");
+      evaluate(&g, got);
+      if (memcmp(got, want, (size_t)(N * types[b].bytes))) fail_msg("type %d to %d", types[a].type, types[b].type);
+    }
+}
+
+static void large_numbers_are_exact(void **state) {
+  const int64_t large = ((int64_t)1 << 53) + 1, steps[3] = {large, large + 3, 1}, size = 2;
+  int64_t got[8];
+  message g = {.n = 0}, o = node_of("Range", NAMES("a", "b", "c"), NAMES("y"));
+  for (int i = 0; i < 3; i++) add_data(&g, (const char *[]){"a", "b", "c"}[i], I64, 0, NULL, &steps[i], 8);
+  inside(&g, 1, &o);
+  add_value(&g, 12, "y");
+  evaluate(&g, got);
+  for (int i = 0; i < 3; i++) assert_true(got[i] == large + i);
+  message h = {.n = 0}, fill = node_of("ConstantOfShape", NAMES("s"), NAMES("y")),
+          t = tensor("", I64, 1, (int64_t[]){1});
+  bytes(&t, 9, &large, 8);
+  add_tensor(&fill, "value", &t);
+  add_data(&h, "s", I64, 1, (int64_t[]){1}, &size, 8);
+  inside(&h, 1, &fill);
+  add_value(&h, 12, "y");
+  evaluate(&h, got);
+  assert_true(got[0] == large && got[1] == large);
+}
+
+static void hidden_keys_stay_hidden(void **state) {
+  const float zeros[4] = {0}, v[2] = {0, 100};
+  float got[4];
+  message g = {.n = 0}, o = node_of("Attention", NAMES("q", "q", "v"), NAMES("y"));
+  add_int(&o, "is_causal", 1);
+  add_float(&o, "softcap", 2);
+  add_data(&g, "q", F32, 4, (int64_t[]){1, 1, 2, 1}, zeros, 8);
+  add_data(&g, "v", F32, 4, (int64_t[]){1, 1, 2, 1}, v, 8);
+  inside(&g, 1, &o);
+  add_value(&g, 12, "y");
+  evaluate(&g, got);
+  assert_true(got[0] == 0 && fabsf(got[1] - 50) < 1e-4f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(whole_numbers_may_be_floats),
       cmocka_unit_test(others_are_refused),
       cmocka_unit_test(triangles_have_frequencies),
+      cmocka_unit_test(casts_between_integers_wrap),
+      cmocka_unit_test(large_numbers_are_exact),
+      cmocka_unit_test(hidden_keys_stay_hidden),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,7 +122,8 @@ def apply(name, *operands, results=None, **given):
             return o.apply_op(name, operands, given)
     operands = [as_tensor(o) for o in operands if o is not None]
     if row["types"] == "complex":  # what is only of complex numbers takes real ones as such
-        operands = [_complex(o) for o in operands]
+        window = name.endswith("istft")  # whose second operand is real
+        operands = [o if window and i else _complex(o) for i, o in enumerate(operands)]
     given = _attributes(row, given)
     n = _results(row, len(operands), given, results)
     numbers = _type_of_numbers(operands)

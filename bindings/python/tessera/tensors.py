@@ -77,8 +77,8 @@ class Tensor(Operators):
     def __array_interface__(self):
         if self.storage is None or not dtypes.ROWS[self.dtype][2]:
             raise AttributeError("no __array_interface__ of " + (self.dtype if self.storage else "a traced tensor"))
-        shown = _Shown(self.view())
-        return shown.__array_interface__
+        known = _Shown(self.view()).__array_interface__
+        return {**known, "data": self._flat(), "offset": 0}  # the reader keeps what "data" is, and not this dict
 
     def __array__(self, dtype=None, copy=None):
         self._concrete("a tensor's memory")

@@ -3,6 +3,7 @@ value of it."""
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import struct
 import sys
@@ -46,12 +47,20 @@ def cannot(cause, hint=""):
                              "invalid argument", "python", "trace", cause, hint)
 
 
+def whole(value):
+    """An integer of 64 bits: ctypes would take the low ones of a larger number."""
+    value = operator.index(value)
+    if not -2**63 <= value < 2**63:
+        raise errors.argument(f"{value} has more than 64 bits", "tensor")
+    return value
+
+
 def shape_struct(shape):
     made = capi.tsr_shape(rank=len(shape))
     if len(shape) > capi.TSR_MAX_RANK:
         raise errors.argument(f"rank {len(shape)}; at most {capi.TSR_MAX_RANK}", "tensor")
     for i, d in enumerate(shape):
-        made.dims[i] = capi.TSR_ANY_DIM if d is None else d
+        made.dims[i] = capi.TSR_ANY_DIM if d is None else whole(d)
     return made
 
 
@@ -67,7 +76,7 @@ def attributes(given):
         if isinstance(value, bool):
             row.kind, row.i = capi.TSR_ATTR_BOOL, value
         elif isinstance(value, int):
-            row.kind, row.i = capi.TSR_ATTR_INT, value
+            row.kind, row.i = capi.TSR_ATTR_INT, whole(value)
         elif isinstance(value, float):
             row.kind, row.f = capi.TSR_ATTR_FLOAT, value
         elif isinstance(value, str):
@@ -77,7 +86,7 @@ def attributes(given):
             row.floats = (ctypes.c_double * max(len(value), 1))(*value)
         else:
             row.kind, row.n_ints = capi.TSR_ATTR_INTS, len(value)
-            row.ints = (ctypes.c_int64 * max(len(value), 1))(*value)
+            row.ints = (ctypes.c_int64 * max(len(value), 1))(*map(whole, value))
         keep.append(row)
     return made, keep
 

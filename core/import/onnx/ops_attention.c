@@ -115,9 +115,11 @@ static void op_attention(cv *c) {
   ir_value *factor = cv_like(c, q, root);
   ir_value *scores = cv_at2(c, G_MATMUL, cv_op2(c, G_MUL, q, factor), cv_op2(c, G_MUL, repeated(c, k, heads), factor),
                             TSR_BOOLEAN("transpose_b", true));
-  const bool cap_last = c->version < 25; /* later the mask comes last */
+  /* Until 25 what a mask adds is capped too; a key that is hidden stays so in all versions. */
+  const bool cap_last = c->version < 25;
   ir_value *first = cap_last ? with_mask(c, scores, &m) : capped(c, scores, cap);
   ir_value *second = cap_last ? capped(c, first, cap) : with_mask(c, first, &m);
+  if (cap_last && cap > 0 && m.allow) second = cv_where(c, m.allow, second, cv_like(c, second, -INFINITY));
   ir_value *shown = mode == 0 ? scores : mode == 1 ? first : second;
   ir_value *wide = cv_cast(c, second, q->type->dtype == TSR_F64 ? TSR_F64 : TSR_F32);
   ir_value *p = cv_cast(c, softmax(c, wide, &m), q->type->dtype);

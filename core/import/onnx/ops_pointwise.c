@@ -166,15 +166,32 @@ static void op_bit_shift(cv *c) {
 
 /* ---- types ------------------------------------------------------------------------------------------------------- */
 
-/* From integer to narrower integer ONNX drops the high bits, where Graph IR's cast saturates. */
+#define WORD 0x1p32
+
+/* The low bits of x as a number of t, of fewer than 64: ONNX wraps, where Graph IR's cast saturates. */
 static ir_value *low_bits(cv *c, ir_value *x, tsr_dtype t, int bits) {
-  ir_value *wide = cv_cast(c, x, TSR_I64);
-  ir_value *low = cv_op2(c, G_AND, wide, cv_number(c, TSR_I64, ldexp(1, bits) - 1));
+  const tsr_dtype as = x->type->dtype == TSR_U64 ? TSR_U64 : TSR_I64;
+  ir_value *low = cv_op2(c, G_AND, cv_cast(c, x, as), cv_number(c, as, ldexp(1, bits) - 1));
+  low = cv_cast(c, low, TSR_I64);
   if (dtype_get(t)->is_signed) {
     ir_value *big = cv_compare(c, "ge", low, cv_number(c, TSR_I64, ldexp(1, bits - 1)));
     low = cv_where(c, big, cv_op2(c, G_SUB, low, cv_number(c, TSR_I64, ldexp(1, bits))), low);
   }
   return cv_cast(c, low, t);
+}
+
+/* All 64 bits of x as the other type, t, of u64 and i64: in two words. */
+static ir_value *same_bits(cv *c, ir_value *x, tsr_dtype t) {
+  const tsr_dtype as = t == TSR_U64 ? TSR_I64 : TSR_U64;
+  x = cv_cast(c, x, as);
+  ir_value *low = cv_op2(c, G_AND, x, cv_number(c, as, WORD - 1));
+  ir_value *high = cv_op2(c, G_DIV, cv_op2(c, G_SUB, x, low), cv_number(c, as, WORD));
+  if (as == TSR_I64) {
+    ir_value *below = cv_compare(c, "lt", high, cv_number(c, as, 0));
+    high = cv_where(c, below, cv_op2(c, G_ADD, high, cv_number(c, as, WORD)), high);
+  }
+  high = cv_op2(c, G_MUL, cv_cast(c, high, t), cv_number(c, t, WORD));
+  return cv_op2(c, G_ADD, high, cv_cast(c, low, t));
 }
 
 /* What is too large for fp8 becomes the largest number, or with saturate = 0 infinity, of f8e4m3 NaN. */
@@ -199,9 +216,8 @@ static ir_value *cast_to(cv *c, ir_value *x, tsr_dtype t, const char *type) {
   const int narrow = onnx_narrow_bits(type), bits = narrow ? narrow : dtype_bits(t);
   const bool whole = !dtype_is_float(from) && from != TSR_BOOL;
   if (narrow) return low_bits(c, x, t, bits);
-  if (!dtype_is_float(t) && t != TSR_BOOL && whole && !dtype_holds(t, from) && bits < 64 &&
-      (dtype_packed(from) ? 8 : dtype_bits(from)) >= bits)
-    return low_bits(c, x, t, bits);
+  if (!dtype_is_float(t) && t != TSR_BOOL && whole && !dtype_holds(t, from))
+    return bits < 64 ? low_bits(c, x, t, bits) : same_bits(c, x, t);
   return t == TSR_F8E5M2 || t == TSR_F8E4M3 ? to_fp8(c, x, t) : cv_cast(c, x, t);
 }
 

@@ -55,7 +55,20 @@ static void op_constant_of_shape(cv *c) {
     if (dims[i] < 0) cv_refuse(c, "a dimension of %lld", (long long)dims[i]);
   if (n < 0 || c->failed) return cv_out(c, 0, NULL);
   const tsr_dtype t = v ? v->type->dtype : TSR_F32;
-  cv_out_as(c, 0, cv_fill(c, t, n, dims, v ? graph_constant_at(v->def, 0) : 0), v ? a->tensor->type : "");
+  const double number = v ? graph_constant_at(v->def, 0) : 0;
+  const bool exact = !v || dtype_is_float(t) || fabs(number) < 0x1p53; /* numbers are doubles here */
+  ir_value *y = exact ? cv_fill(c, t, n, dims, number)
+                      : graph_broadcast(&c->b, graph_reshape(&c->b, (ir_value *)(uintptr_t)v, 0, NULL), n, dims);
+  cv_out_as(c, 0, y, v ? a->tensor->type : "");
+}
+
+/* How many steps of delta there are from start to before limit, all whole numbers; -1: delta is 0. */
+static double whole_steps(int64_t start, int64_t limit, int64_t delta) {
+  if (!delta) return -1;
+  if (delta > 0 ? start >= limit : start <= limit) return 0;
+  const uint64_t apart = delta > 0 ? (uint64_t)limit - (uint64_t)start : (uint64_t)start - (uint64_t)limit,
+                 step = delta > 0 ? (uint64_t)delta : 0 - (uint64_t)delta;
+  return (double)((apart - 1) / step + 1);
 }
 
 /* start + i delta */
@@ -63,7 +76,9 @@ static void op_range(cv *c) {
   ir_value *start = cv_need(c, 0), *delta = cv_need(c, 2);
   double x[3] = {0, 0, 1};
   for (int i = 0; i < 3; i++) x[i] = cv_known_number(c, i, x[i]);
-  const double n = ceil((x[1] - x[0]) / x[2]);
+  double n = ceil((x[1] - x[0]) / x[2]);
+  if (start && !dtype_is_float(start->type->dtype) && x[2] != 0)
+    n = whole_steps(cv_known_int(c, 0, 0), cv_known_int(c, 1, 0), cv_known_int(c, 2, 1));
   if (c->failed) return cv_out(c, 0, NULL);
   if (isnan(n) || n > 1e9) return cv_out(c, 0, cv_refuse(c, "from %g to %g by %g", x[0], x[1], x[2]));
   const int64_t dims[1] = {n > 0 ? (int64_t)n : 0}, none[1] = {0};

@@ -186,6 +186,9 @@ static void merge(graph_groups *g, int p, int c, enum fuse_rule rule) {
 
 static const char *check_prologue(const graph_groups *g, int p, const ir_op *product, const ir_value *operand) {
   int64_t inside = 0, uses = 0;
+  /* Tiles have zeros behind the last of k, which stay zeros: not where they, or a number's one element along a k of 1,
+   * are what is divided by. */
+  if (graph_is_kind(product, GRAPH_CONTRACTION) && graph_contract_get(product).k == 1) return "its sums have one term";
   for (int i = 0; i < product->n_operands; i++)
     if (graph_is(product->operands[i]->def, G_PATCHES) && ir_get_int(product->operands[i]->def, "winograd", 0))
       return "Winograd's transforms read it in memory";
@@ -194,6 +197,8 @@ static const char *check_prologue(const graph_groups *g, int p, const ir_op *pro
     if (!graph_is_kind(op, GRAPH_POINTWISE) || !(scalar_rows[graph_scalar(op)].traits & SCALAR_SCALES))
       return "it would be computed again for every tile";
     bool number = false;
+    if (graph_scalar(op) == SC_DIV && ir_type_count(op->operands[1]->type) != 1)
+      return "the zeros behind a tile's end would be divided by";
     for (int i = 0; i < op->n_operands; i++) {
       number |= ir_type_count(op->operands[i]->type) == 1;
       inside += group_of(g, op->operands[i]) == p;

@@ -88,7 +88,7 @@ static inline int multiply_some(float *w, float factor, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     const float before = w[i], after = before * factor;
     leaves |= !(fabsf(after) <= FLT_MAX);
-    leaves |= (int)(fabsf(before) >= FLT_MIN) & (int)(fabsf(after) < FLT_MIN) & matters;
+    leaves |= (int)(before != 0) & (int)(fabsf(after) < FLT_MIN) & matters;
     w[i] = after;
   }
   return leaves;
