@@ -188,6 +188,30 @@ static void hidden_keys_stay_hidden(void **state) {
   assert_true(got[0] == 0 && fabsf(got[1] - 50) < 1e-4f);
 }
 
+/* Two rows of three keys, of which the first sees two: by a mask of numbers, of each query's numbers, by how many there
+ * are, by where they end and begin. */
+static void masks_of_all_forms_hide_the_same_keys(void **state) {
+  static const int32_t keys[] = {1, 1, 0, 1, 1, 1}, each[] = {1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+                       lengths[] = {2, 3}, ends[] = {2, 3, 0, 0};
+  static const struct { const int32_t *m; int rank; int64_t dims[3]; } forms[] = {
+      {keys, 2, {2, 3}}, {each, 3, {2, 3, 3}}, {lengths, 1, {2}}, {ends, 1, {4}}};
+  float x[24], got[2][24];
+  for (int i = 0; i < 24; i++) x[i] = (float)(i * 37 % 23) / 8 - 1;
+  for (int f = 0; f < 4; f++) {
+    message g = {.n = 0}, o = node_of("MultiHeadAttention", NAMES("x", "x", "x", "", "m"), NAMES("y"));
+    int64_t n = 1;
+    for (int i = 0; i < forms[f].rank; i++) n *= forms[f].dims[i];
+    text(&o, 7, "com.microsoft");
+    add_int(&o, "num_heads", 2);
+    add_data(&g, "x", F32, 3, (int64_t[]){2, 3, 4}, x, sizeof x);
+    add_data(&g, "m", 6, forms[f].rank, forms[f].dims, forms[f].m, (size_t)n * 4);
+    inside(&g, 1, &o);
+    add_value(&g, 12, "y");
+    evaluate(&g, got[f > 0]);
+    if (f) assert_memory_equal(got[1], got[0], sizeof got[0]);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(whole_numbers_may_be_floats),
@@ -196,6 +220,7 @@ int main(void) {
       cmocka_unit_test(casts_between_integers_wrap),
       cmocka_unit_test(large_numbers_are_exact),
       cmocka_unit_test(hidden_keys_stay_hidden),
+      cmocka_unit_test(masks_of_all_forms_hide_the_same_keys),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

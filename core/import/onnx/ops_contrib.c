@@ -46,7 +46,25 @@ static void skip_norm(cv *c, graph_code code, int bias_at, double eps) {
 static void op_skip_layer_norm(cv *c) { skip_norm(c, G_LAYERNORM, 4, cv_float(c, "epsilon", 1e-12f)); }
 static void op_skip_rms_norm(cv *c) { skip_norm(c, G_RMSNORM, 3, cv_float(c, "epsilon", 1e-12f)); }
 
-/* Queries, keys and values of separate heads; mask [batch, keys] of integers: 0 isn't seen. */
+/* Which keys are seen, along [batch, heads, queries, keys]: integers [batch, keys] or [batch, queries, keys], of which
+ * 0 isn't; [batch]: how many there are; [2 batch]: where they end, then where they begin. */
+static ir_value *seen_keys(cv *c, ir_value *mask, int64_t batch, int64_t queries, int64_t keys) {
+  const int64_t *d = mask->type->dims, rank = mask->type->rank;
+  if (rank == 1 && batch && (d[0] == batch || d[0] == 2 * batch)) {
+    const int64_t along[4] = {1, 1, 1, keys}, each[4] = {batch, 1, 1, 1};
+    ir_value *at = cv_iota(c, mask->type->dtype, 4, along, 3);
+    ir_value *end = cv_reshape(c, cv_part(c, mask, 0, 0, batch), 4, each), *seen = cv_compare(c, "lt", at, end);
+    if (d[0] == batch) return seen;
+    ir_value *begin = cv_reshape(c, cv_part(c, mask, 0, batch, batch), 4, each);
+    return cv_op2(c, G_AND, seen, cv_compare(c, "ge", at, begin));
+  }
+  if (rank < 2 || rank > 3 || d[rank - 1] != keys || (rank == 3 && d[1] != queries))
+    return cv_refuse(c, "a mask of other dimensions");
+  const int64_t dims[4] = {d[0], 1, rank == 3 ? queries : 1, keys};
+  return cv_compare(c, "ne", cv_reshape(c, mask, 4, dims), cv_like(c, mask, 0));
+}
+
+/* Queries, keys and values of separate heads. */
 static ir_value *attend(cv *c, ir_value *q, ir_value *k, ir_value *v, ir_value *mask, ir_value *bias, bool causal) {
   const double scale = cv_float(c, "scale", 0);
   if (!q || !k || !v) return NULL;
@@ -54,9 +72,7 @@ static ir_value *attend(cv *c, ir_value *q, ir_value *k, ir_value *v, ir_value *
   s = cv_op2(c, G_MUL, s, cv_like(c, s, scale != 0 ? scale : 1 / sqrt((double)cv_dim(q, 3))));
   if (bias) s = cv_op2(c, G_ADD, s, bias);
   if (mask) {
-    if (mask->type->rank != 2 || cv_dim(mask, 1) != cv_dim(k, 2)) return cv_refuse(c, "a mask of other dimensions");
-    const int64_t dims[4] = {cv_dim(mask, 0), 1, 1, cv_dim(mask, 1)};
-    ir_value *seen = cv_compare(c, "ne", cv_reshape(c, mask, 4, dims), cv_like(c, mask, 0));
+    ir_value *seen = seen_keys(c, mask, cv_dim(q, 0), cv_dim(q, 2), cv_dim(k, 2));
     s = cv_where(c, seen, s, cv_op2(c, G_ADD, s, cv_like(c, s, cv_float(c, "mask_filter_value", -10000))));
   }
   if (causal) {
