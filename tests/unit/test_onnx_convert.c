@@ -197,6 +197,38 @@ static void functions_are_put_in_place(void **state) {
   gives(&m, (float[]){2, 6, 12, 20, 30, 42}, 6);
 }
 
+/* bounded(v, low, high) = Clip(v, low, high), also by way of another function; what a caller leaves out, at the end or
+ * by an empty name, Clip lacks too. */
+static void operands_of_functions_may_be_left_out(void **state) {
+  static const char *const names[] = {"bounded", "outer"}, *const calls[] = {"Clip", "bounded"};
+  const char *const in[4][4] = {{"x"}, {"x", "two"}, {"x", "", "two"}, {"x", "two", "four"}};
+  const float want[4][6] = {{1, 2, 3, 4, 5, 6}, {2, 2, 3, 4, 5, 6}, {1, 2, 2, 2, 2, 2}, {2, 2, 3, 4, 4, 4}};
+  for (int k = 0; k < 8; k++) {
+    message g = graph_with_x(), f[2] = {{.n = 0}}, n;
+    add_floats(&g, "two", 0, NULL, (float[]){2}, 1);
+    add_floats(&g, "four", 0, NULL, (float[]){4}, 1);
+    for (int i = 0; i < 2; i++) {
+      message opset = {.n = 0};
+      text(&f[i], 1, names[i]);
+      text(&f[i], 10, "mine");
+      for (int j = 0; j < 3; j++) text(&f[i], 4, (const char *[]){"v", "low", "high"}[j]);
+      text(&f[i], 5, "r");
+      n = node_of(calls[i], NAMES("v", "low", "high"), NAMES("r"));
+      if (i) text(&n, 7, "mine");
+      inside(&f[i], 7, &n);
+      integer(&opset, 2, 17);
+      inside(&f[i], 9, &opset);
+    }
+    n = node_of(names[k / 4], in[k % 4], NAMES("y"));
+    text(&n, 7, "mine");
+    inside(&g, 1, &n);
+    add_value(&g, 12, "y");
+    message m = model(&g);
+    for (int i = 0; i < 2; i++) inside(&m, 25, &f[i]);
+    gives(&m, want[k % 4], 6);
+  }
+}
+
 static void external_data_is_read(void **state) {
   char folder[] = "/tmp/tessera_onnx_XXXXXX", path[64], data[64];
   assert_non_null(mkdtemp(folder));
@@ -540,6 +572,7 @@ int main(void) {
       cmocka_unit_test(conditions_choose_a_branch),
       cmocka_unit_test(loops_are_written_out),
       cmocka_unit_test(functions_are_put_in_place),
+      cmocka_unit_test(operands_of_functions_may_be_left_out),
       cmocka_unit_test(external_data_is_read),
       cmocka_unit_test(data_behind_4_gigabytes_is_read),
       cmocka_unit_test(all_that_is_unsupported_is_said),

@@ -119,9 +119,9 @@ static void call_function(cv *c, const onnx_node *n, const onnx_function *f) {
     lose_outputs(c, n);
     return;
   }
-  for (size_t i = 0; i < f->n_in; i++) v[i] = i < n->n_in && *n->in[i] ? cv_any(c, (int)i) : NULL;
-  for (size_t i = 0; i < f->n_in && i < n->n_in; i++) {
-    if (!*n->in[i]) continue;
+  for (size_t i = 0; i < f->n_in; i++) v[i] = cv_has(c, (int)i) ? cv_any(c, (int)i) : NULL;
+  for (size_t i = 0; i < f->n_in; i++) {
+    if (!cv_has(c, (int)i)) continue;
     if (!cv_scope_set(&inside, f->in[i], v[i])) c->oom = true;
     cv_set_type_name(&inside, f->in[i], cv_type_name(c, (int)i));
   }

@@ -16,7 +16,17 @@ void *cv_refuse(cv *c, const char *fmt, ...) {
   return NULL;
 }
 
-bool cv_has(const cv *c, int i) { return i >= 0 && (size_t)i < c->node->n_in && *c->node->in[i]; }
+/* An operand of the model's own function that its caller left out. */
+static bool is_left_out(const cv *c, const char *name) {
+  const onnx_function *f = c->call ? c->call->function : NULL;
+  for (size_t i = 0; f && i < f->n_in; i++)
+    if (!strcmp(f->in[i], name)) return !cv_scope_find(c->scope, name);
+  return false;
+}
+
+bool cv_has(const cv *c, int i) {
+  return i >= 0 && (size_t)i < c->node->n_in && *c->node->in[i] && !is_left_out(c, c->node->in[i]);
+}
 
 /* Where all regions see it. */
 static ir_value *initializer(cv *c, const onnx_tensor *t) {
