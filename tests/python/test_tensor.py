@@ -265,6 +265,19 @@ class Numpy(unittest.TestCase):
             numpy.testing.assert_array_equal(a, numpy.arange(1, 1001, dtype="f"))
             self.assertFalse(a.flags.writeable)
 
+    def test_numbers_beside_integers_are_of_their_type(self):
+        for dtype, bits, signed in (("i8", 8, True), ("u8", 8, False), ("i16", 16, True), ("u32", 32, False),
+                                    ("i64", 64, True), ("u64", 64, False), ("i4", 4, True), ("u4", 4, False)):
+            x = tessera.tensor([1]).astype(dtype)
+            most = 2**(bits - signed) - 1
+            least = -most - 1 if signed else 0
+            for n in (most, least, 0):
+                self.assertEqual((x * 0 + n).tolist(), [n])
+            for n in (most + 1, least - 1, 2**70):
+                for call in (lambda: x + n, lambda: x < n, lambda: x.__setitem__(slice(None), n)):
+                    with self.assertRaisesRegex(tessera.ArgumentError, f"{n} is no {dtype}|more than 64 bits"):
+                        call()
+
     def test_numbers_of_more_than_64_bits_are_refused(self):
         from tessera import op
         for call in (lambda: op.softmax([[1.0]], axis=2**70), lambda: op.topk([1.0, 2.0], k=2**64 + 1),

@@ -21,8 +21,11 @@ class Tensor(Operators):
 
     @classmethod
     def number(cls, x, dtype, device):
-        """A number as a tensor without dimensions."""
-        made = cls.of_view(arrays.of_list(x), device)
+        """A number as a tensor without dimensions; an integer is one that its type has."""
+        least = 2**(dtypes.ROWS[dtype][4] - 1) if dtype[0] == "i" else 0
+        if dtype in dtypes.INTEGERS and isinstance(x, int) and not -least <= x < 2**dtypes.ROWS[dtype][4] - least:
+            raise errors.argument(f"{x} is no {dtype}", "constant")
+        made = cls.of_view(arrays.of_list(x, dtype), device)
         if made.dtype == dtype:
             return made
         from . import op
