@@ -148,6 +148,33 @@ static void what_can_not_be_reached_names_the_least_which_can(void **state) {
   tsr_context_destroy(&ctx);
 }
 
+/* Also where running again only costs: the least is then what it takes as it is. */
+static void the_least_is_never_above_what_it_takes(void **state) {
+  static const char takes[] = "temporaries of ", least[] = "the least found is ";
+  tsr_context *ctx;
+  tsr_device *dev;
+  OK(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
+  OK(tsr_device_open(ctx, "cpu:0", &dev));
+  for (int layers = 1; layers <= 4; layers++) {
+    tsr_graph *g;
+    tsr_program *p;
+    OK(gradient(ctx, layers, &g));
+    OK(tsr_graph_set_memory_budget(g, 1));
+    tsr_status st = tsr_program_compile(dev, g, &untuned, &p);
+    const char *all = strstr(tsr_status_message(st), takes), *at = strstr(tsr_status_message(st), least);
+    if (!all || !at) fail_msg("%s", tsr_status_message(st));
+    const int64_t bytes = strtoll(at + strlen(least), NULL, 10);
+    assert_true(bytes > 1 && bytes <= strtoll(all + strlen(takes), NULL, 10));
+    tsr_status_free(st);
+    OK(tsr_graph_set_memory_budget(g, bytes));
+    OK(tsr_program_compile(dev, g, &untuned, &p));
+    tsr_program_destroy(&p);
+    tsr_graph_destroy(&g);
+  }
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+}
+
 static tsr_code whole_life(counting *c) {
   tsr_allocator al = {count_alloc, count_free, c};
   tsr_context *ctx = NULL;
@@ -174,6 +201,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(chain_takes_memory_of_about_its_root_and_gives_the_same_bits),
       cmocka_unit_test(what_can_not_be_reached_names_the_least_which_can),
+      cmocka_unit_test(the_least_is_never_above_what_it_takes),
       cmocka_unit_test(every_failed_allocation_is_a_status),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -344,7 +344,8 @@ static tsr_status fit(remat *r, ir_op *program, const pass_options *opts) {
   if (now.over > 0)
     return ir_error_at(program, program->loc, TSR_INVALID_ARGUMENT, "a larger memory_budget",
                        "temporaries of %lld bytes don't come down to memory_budget = %lld; the least found is %lld",
-                       (long long)before.peak, (long long)r->budget, (long long)now.peak);
+                       (long long)before.peak, (long long)r->budget,
+                       (long long)(now.peak < before.peak ? now.peak : before.peak));
   drop_needless(r, &now);
   TSR_TRY(write_plan(r, opts));
   trace_add(opts->trace, "rematerialize", "rematerialize", program, true,
