@@ -267,6 +267,27 @@ static bool add_one(remat *r, outcome *now) {
   return true;
 }
 
+/* From all nodes run once on. */
+static outcome search(remat *r) {
+  r->steps = 0;
+  forget(r);
+  outcome now = by_strides(r, evaluate(r));
+  while (now.over > 0 && add_one(r, &now)) {}
+  return now;
+}
+
+/* The least budget within which a search comes, beginning with what one came down to: where it goes depends on it. */
+static int64_t least_budget(remat *r, int64_t peak, int64_t found) {
+  enum { MOST_TRIES = 8 };
+  for (int i = 0; i < MOST_TRIES && found < peak; i++) {
+    r->budget = found;
+    const outcome now = search(r);
+    if (now.over <= 0) return found;
+    found = now.peak > found ? now.peak : found + 1;
+  }
+  return peak;
+}
+
 /* Takes away those without which it is as good. */
 static void drop_needless(remat *r, outcome *now) {
   for (int i = 0; i < r->n && r->steps < MOST_STEPS; i++) {
@@ -339,13 +360,13 @@ static tsr_status fit(remat *r, ir_op *program, const pass_options *opts) {
               "temporaries take %lld bytes, within the budget of %lld", (long long)before.peak, (long long)r->budget);
     return NULL;
   }
-  outcome now = by_strides(r, before);
-  while (now.over > 0 && add_one(r, &now)) {}
+  const int64_t budget = r->budget;
+  outcome now = search(r);
   if (now.over > 0)
     return ir_error_at(program, program->loc, TSR_INVALID_ARGUMENT, "a larger memory_budget",
                        "temporaries of %lld bytes don't come down to memory_budget = %lld; the least found is %lld",
-                       (long long)before.peak, (long long)r->budget,
-                       (long long)(now.peak < before.peak ? now.peak : before.peak));
+                       (long long)before.peak, (long long)budget,
+                       (long long)least_budget(r, before.peak, now.peak));
   drop_needless(r, &now);
   TSR_TRY(write_plan(r, opts));
   trace_add(opts->trace, "rematerialize", "rematerialize", program, true,
