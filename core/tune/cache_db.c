@@ -168,8 +168,9 @@ static kind classify(db *d, int *rc) {
     *rc = SQLITE_OK;
   }
   sqlite3_finalize(st);
-  if (*rc == SQLITE_ERROR && !strcmp(sqlite3_errmsg(d->handle), "unsupported file format"))
-    return KIND_FOREIGN; /* a number of the header, which no code of its own tells */
+  /* A number of the header that SQLite doesn't know has no code of its own; in the statement nothing is wrong where
+   * there are functions for pragmas. */
+  if (*rc == SQLITE_ERROR && sqlite3_libversion_number() >= 3016000) return KIND_FOREIGN;
   if (*rc != SQLITE_OK) return is_damage(*rc) ? KIND_FOREIGN : KIND_UNREADABLE;
   if (!id && !version && !tables) return KIND_FRESH;
   if (id != APPLICATION_ID) return KIND_FOREIGN;

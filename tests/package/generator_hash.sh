@@ -33,7 +33,7 @@ while read -r folder; do
   [ -z "$file" ] || changes "$file"
 done < <(cd "$copy" && find core/ir core/passes core/emit core/device backends -type d 2>/dev/null | sort |
   sed "s|^|$copy/|")
-for file in base/dtype.c base/dtype.h runtime/compile.c; do
+for file in base/dtype.c base/dtype.h base/int_math.h runtime/compile.c; do
   [ ! -f "$copy/core/$file" ] || changes "$copy/core/$file"
 done
 mkdir -p "$copy/core/passes/new/room"

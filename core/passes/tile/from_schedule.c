@@ -106,7 +106,11 @@ static bool note_work(const kb_kernel *k) {
 }
 
 /* Does a kernel's first launch write results too, besides its workspace? */
-static bool writes_results_in_parts(const ir_op *src) { return sched_family_of(src) == FAMILY_ATTENTION_BACKWARD; }
+static bool writes_results_in_parts(const ir_op *src) {
+  const ir_op *o = src->regions[0]->first;
+  while (o && !graph_is_kind(o, GRAPH_ATTENTION_BACKWARD)) o = o->next;
+  return o != NULL;
+}
 
 /* No float of the graph has more than 16 bits, so that functions need not be right beyond what rounding leaves. Said
  * where it is made use of. */
