@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/dtype.h"
 #include "core/base/status.h"
@@ -46,10 +47,11 @@ static void draw(tsr_dtype t, void *out, size_t n, uint64_t seed) {
 }
 
 static tsr_status operand(bench_work *w, const char *name, tsr_dtype t, tsr_shape s, bool constant, tsr_value *out) {
-  size_t n = 1, bytes;
-  bool fits = true;
-  for (int i = 0; i < s.rank; i++) fits = !__builtin_mul_overflow(n, (size_t)s.dims[i], &n) && fits;
-  fits = fits && !__builtin_mul_overflow(n, (size_t)16, &bytes); /* more than any element has */
+  const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+  size_t n = 1;
+  double bytes = (double)tsr_dtype_bytes(t, 2) / 2;
+  for (int i = 0; i < s.rank; i++) n *= (size_t)s.dims[i], bytes *= (double)s.dims[i];
+  const bool fits = bytes < memory;
   int i = w->n_in;
   w->bytes[i] = fits ? tsr_dtype_bytes(t, n) : 0;
   w->data[i] = fits ? malloc(w->bytes[i] + 64) : NULL;
