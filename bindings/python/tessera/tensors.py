@@ -80,8 +80,9 @@ class Tensor(Operators):
     def __array_interface__(self):
         if self.storage is None or not dtypes.ROWS[self.dtype][2]:
             raise AttributeError("no __array_interface__ of " + (self.dtype if self.storage else "a traced tensor"))
-        known = _Shown(self.view()).__array_interface__
-        return {**known, "data": self._flat(), "offset": 0}  # the reader keeps what "data" is, and not this dict
+        view = self.view()
+        known = _Shown(view).__array_interface__
+        return {**known, "data": _flat(view), "offset": 0}  # the reader keeps what "data" is, and not this dict
 
     def __array__(self, dtype=None, copy=None):
         self._concrete("a tensor's memory")
@@ -124,11 +125,7 @@ class Tensor(Operators):
         return [int.from_bytes(data[i:i + step], "little") for i in range(0, len(data), step)]
 
     def _flat(self):
-        """The bytes as a read-only view, which keeps the memory."""
-        shown = self.view()
-        memory = (ctypes.c_char * shown.nbytes).from_address(shown.address or ctypes.addressof(_NOTHING))
-        memory.keep = shown
-        return memoryview(memory).cast("B").toreadonly()
+        return _flat(self.view())
 
     def memoryview(self):
         """The buffer protocol's view: read-only; bytes of types that Python's views have no format for."""
@@ -250,14 +247,21 @@ class Tensor(Operators):
 _NOTHING = ctypes.c_char()
 
 
+def _flat(view):
+    """The bytes as a read-only view, which keeps the memory."""
+    memory = (ctypes.c_char * view.nbytes).from_address(view.address or ctypes.addressof(_NOTHING))
+    memory.keep = view
+    return memoryview(memory).cast("B").toreadonly()
+
+
 class _Shown:
-    """Memory with NumPy's array interface, which keeps it alive."""
+    """Memory with NumPy's array interface; who reads it keeps this object, and so the memory."""
 
     def __init__(self, view, typestr=None):
         self.view = view
         self.__array_interface__ = {
             "version": 3, "shape": view.shape, "typestr": typestr or dtypes.ROWS[view.dtype][2],
-            "data": (view.address or ctypes.addressof(_NOTHING), not view.writable), "strides": None, "__keep__": self}
+            "data": (view.address or ctypes.addressof(_NOTHING), not view.writable), "strides": None}
 
 
 def _zip_complex(real, imag):

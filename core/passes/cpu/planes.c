@@ -120,9 +120,8 @@ static tsr_status joined(const planes *p, ir_builder *b, ir_value *v) {
 }
 
 static tsr_status join_map(planes *p, ir_op *map, ir_op *before) {
-  ir_builder b = ir_before(before);
   ir_op_move(map, before->parent, before);
-  b = ir_before(map);
+  ir_builder b = ir_before(map);
   for (int i = 0; i < map->n_operands; i++) {
     ir_value *v = map->operands[i];
     if (!v->data) TSR_TRY(joined(p, &b, v));

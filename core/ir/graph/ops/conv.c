@@ -167,22 +167,22 @@ static ir_value *grouped(ir_builder *b, ir_value *x, int rank, const int64_t *di
   return x ? graph_reshape(b, x, rank - skip, dims + skip) : NULL;
 }
 
-/* Every window is one place of the image, and all are windows. */
-static bool is_pointwise(const image_window *w) {
+/* Every window is one place of the image, `step` apart (1: all places are windows); 0: any steps. */
+static bool is_places(const image_window *w, int64_t step) {
   bool all = true;
   for (int i = 0; i < w->n; i++) {
     const window_axis *a = &w->a[i];
-    all &= a->kernel == 1 && a->stride == 1 && !a->low && !a->high;
+    all &= a->kernel == 1 && (!step || a->stride == step) && !a->low && !a->high;
   }
   return all;
 }
+static bool is_pointwise(const image_window *w) { return is_places(w, 1); }
 
 /* Windows of one place each with steps between them: the image's places are taken first, once, so that a plain product
  * reads them. */
 static ir_value *take_places(ir_builder *b, ir_value *x, image_window *w) {
-  bool points = true;
-  for (int i = 0; i < w->n; i++) points &= w->a[i].kernel == 1 && !w->a[i].low && !w->a[i].high;
-  for (int i = 0; i < w->n && points && x; i++) {
+  if (!is_places(w, 0)) return x;
+  for (int i = 0; i < w->n && x; i++) {
     window_axis *a = &w->a[i];
     if (a->stride > 1) x = window_part(b, x, a->axis, 0, a->out, a->stride);
     a->n = a->out, a->stride = 1;
