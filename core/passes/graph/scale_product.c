@@ -147,17 +147,13 @@ static double broadcast_at(const ir_op *c, const int64_t *at, int rank) {
   return graph_constant_at(c, i);
 }
 
-/* x * y, or x + sign * y, of two constants; NULL: too many numbers, not finite (why), or no memory. */
+/* x * y, or sign_x * x + sign_y * y, of two constants; NULL: too many numbers, not finite (why), or no memory. */
 static ir_value *combined(rewrite *r, const ir_op *x, const ir_op *y, bool times, double sign_x, double sign_y) {
   const tsr_allocator *al = &r->b.m->arena.al;
   const ir_type *tx = x->results[0]->type, *ty = y->results[0]->type;
   int64_t dims[TSR_MAX_RANK], at[TSR_MAX_RANK] = {0};
-  const int rank = tx->rank > ty->rank ? tx->rank : ty->rank;
-  for (int d = 0; d < rank; d++) {
-    const int64_t dx = d < rank - tx->rank ? 1 : tx->dims[d - (rank - tx->rank)],
-                  dy = d < rank - ty->rank ? 1 : ty->dims[d - (rank - ty->rank)];
-    dims[d] = dx == 1 ? dy : dx;
-  }
+  int rank;
+  if (!graph_broadcast_dims(tx->rank, tx->dims, ty->rank, ty->dims, &rank, dims)) return NULL; /* both fit y */
   const ir_type *t = ir_type_tensor(r->b.m, TSR_F32, rank, dims);
   const int64_t n = t ? ir_type_count(t) : 0;
   if (n > MOST_NUMBERS) return r->why = "the constants are too large", NULL;
