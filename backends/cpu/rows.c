@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/cpu/vm.h"
+#include "core/ir/recipe.h"
 
 enum { FETCH_AHEAD = 8192 }; /* bytes: far enough for memory, near enough to be still in L2 beside three rows */
 
@@ -48,6 +49,7 @@ typedef struct norm {
   int from, to; /* row types */
   cpu_row_fn fn;
   double mean_scale, square_scale, eps; /* mean = sum * mean_scale, factor = 1 / sqrt(squares * square_scale + eps) */
+  float noise; /* deviations below mean * noise are lost */
   const float *g, *b;
   float *e; /* exponentials of one row */
   bool stream;
@@ -80,8 +82,9 @@ static float second(const norm *t, int64_t r, float m) {
  * their mean is rounded to. */
 static bool is_lost(const norm *t, float m, float raw) {
   if (t->fn == CPU_ROW_SOFTMAX) return false;
-  const float var = raw * (float)t->square_scale, noise = m * 0x1p-16f;
-  return !(var < INFINITY) || var < noise * noise || (var < 0x1p-100f && t->eps < 0x1p-100);
+  const float var = raw * (float)t->square_scale, noise = m * t->noise;
+  return !(var < INFINITY) || var < noise * noise ||
+         (var < (float)RECIPE_F32_BOTTOM && t->eps < RECIPE_F32_BOTTOM);
 }
 
 /* The same in f64, where squares of f32 fit: sums about the row's first number, so that equal numbers have no rest. */
@@ -97,7 +100,7 @@ static void careful(const norm *t, int64_t r) {
       size_t n = t->cols - i < PIECE ? t->cols - i : PIECE;
       t->convert[type[t->from]][CPUK_F32](piece, x + i * in_size, n);
       if (pass == 0 && i == 0) about = piece[0];
-      double factor = 1 / sqrt(squares / (double)t->cols + t->eps), mean = about + sum / (double)t->cols;
+      double factor = 1 / sqrt(squares * t->square_scale + t->eps), mean = about + sum * t->mean_scale;
       for (size_t k = 0; k < n; k++) {
         double d = piece[k] - mean;
         if (pass == 0) sum += piece[k] - about;
@@ -178,6 +181,7 @@ static void whole(const vm *v, const cpu_instr *i, int64_t rows, int64_t cols) {
             .mean_scale = number(v, i, 0),
             .square_scale = number(v, i, 1),
             .eps = number(v, i, 2),
+            .noise = (float)recipe_noise(RECIPE_F32_NOISE, (double)cols),
             .e = (float *)(void *)v->t->temp,
             .stream = vm_is_large(v, out, rows * cols)};
   if (i->a[5] >= 0) t.g = repeated_at(v, i->a[5], cols, 0);

@@ -59,6 +59,14 @@ typedef struct row_recipe {
   int variance, mean, plain[RECIPE_STATS];
 } row_recipe;
 
+/* Where a type holds a norm's row: a variance of at least `bottom` (or an eps of it), and at least (mean * noise)^2:
+ * noise for short rows, more where the rounding of the mean itself grows with the row. */
+#define RECIPE_F32_BOTTOM 0x1p-100
+#define RECIPE_F32_NOISE 0x1p-16
+static inline double recipe_noise(double noise, double columns) {
+  return columns > 0x1p14 ? noise * columns * 0x1p-14 : noise;
+}
+
 /* The recipe of an op of Graph IR by its name there without the dialect ("softmax"); NULL: there is none. */
 const row_recipe *recipe_named(const char *name);
 #endif

@@ -151,6 +151,8 @@ static void many(tsr_context *ctx, tsr_device *dev) {
     one(ctx, dev, TSR_F32, 70002, policies[p], WEIGHTED);
     one(ctx, dev, TSR_BF16, 65536, policies[p], ALONE);
   }
+  /* The mean of so many equal numbers is rounded to more than the numbers are. */
+  one(ctx, dev, TSR_F32, 300001, TSR_POLICY_FAST, ALONE);
 }
 
 /* Each case is compiled by the host's compiler and run thread by thread. */

@@ -6,6 +6,7 @@
 #include "core/ir/tile/tile.h"
 #include "core/passes/cpu/lower.h"
 #include "core/passes/cpu/patterns.h"
+#include "core/passes/cpu/row_kernel.h"
 #include "core/passes/cpu/takes.h"
 
 static const ir_op *kernel_of(const ir_op *op) {
@@ -13,8 +14,8 @@ static const ir_op *kernel_of(const ir_op *op) {
   return op;
 }
 
-static const char *kernel_name(const row_recipe *r) {
-  return r->online ? "row_softmax" : r->careful ? "row_normalize" : NULL;
+static bool kernel_for(const tile_row *r, cpu_row_kernel *k) {
+  return cpu_row_kernel_of(r->recipe, r->columns, r->eps, k);
 }
 
 /* The kernels take weights that repeat for all rows. */
@@ -25,10 +26,11 @@ static bool takes_weight(const tile_row *r, int i) {
 
 bool cpu_takes_row(const ir_op *op) {
   tile_row r;
+  cpu_row_kernel k;
   tsr_status st = tile_row_get(op, &r);
   bool takes = !st;
   tsr_status_free(st);
-  takes = takes && kernel_name(r.recipe) && r.type == TSR_F32 && r.columns > 1 && r.care != ROW_CARE_ALWAYS &&
+  takes = takes && kernel_for(&r, &k) && r.type == TSR_F32 && r.columns > 1 && r.care != ROW_CARE_ALWAYS &&
           ir_policy(op) != TSR_POLICY_KAHAN_SUM &&
           ir_get_bool(kernel_of(op), "reduction_kernels", true);
   for (int i = 0; takes && i < op->n_operands; i++) takes = !r.swapped[i];
@@ -81,19 +83,19 @@ static tsr_status weight(lower *l, ir_builder *b, const ir_op *op, const ir_valu
   return cpu_call2(l, b, "copy", *out, cpu_at(v)) ? NULL : st_oom();
 }
 
-static bool set_numbers(ir_op *call, const tile_row *r) {
-  ir_module *m = call->module;
-  const double share = 1 / (double)r->columns;
-  if (!r->recipe->careful) return true;
-  return (r->recipe->mean < 0 || ir_set_attr(call, "mean_scale", ir_attr_float(m, share))) &&
-         ir_set_attr(call, "square_scale", ir_attr_float(m, share)) &&
-         (!(r->eps > 0) || ir_set_attr(call, "eps", ir_attr_float(m, r->eps)));
+static bool set_number(ir_op *call, const char *name, double v) {
+  return v == 0 || ir_set_attr(call, name, ir_attr_float(call->module, v));
+}
+
+static bool set_numbers(ir_op *call, const cpu_row_kernel *k) {
+  return set_number(call, "mean_scale", k->mean_scale) && set_number(call, "square_scale", k->square_scale) &&
+         set_number(call, "eps", k->eps);
 }
 
 /* Of a norm of one row: the epilogue adds another row, which the kernel takes for the second weight. */
-static bool adds_row(const tile_row *r) {
+static bool adds_row(const tile_row *r, const cpu_row_kernel *k) {
   const ir_value *y = r->epilogue->last->operands[0];
-  if (!r->recipe->careful || r->m != 1 || r->n[ROW_WEIGHT] > 1 || r->n[ROW_OTHER] != 1 ||
+  if (!k->is_norm || r->m != 1 || r->n[ROW_WEIGHT] > 1 || r->n[ROW_OTHER] != 1 ||
       r->epilogue->last->n_operands != 1 || !y->def || y->def != r->epilogue->first || y->def->def->code != SC_ADD ||
       r->v[ROW_OTHER][0]->type->dims[1] != r->columns)
     return false;
@@ -101,19 +103,20 @@ static bool adds_row(const tile_row *r) {
   return (v[0] == args[0] && v[1] == args[1]) || (v[0] == args[1] && v[1] == args[0]);
 }
 
-static tsr_status kernel(lower *l, ir_builder *b, const tile_row *r, const ir_op *op, ir_value *x, ir_value *y) {
+static tsr_status kernel(lower *l, ir_builder *b, const tile_row *r, const cpu_row_kernel *k, const ir_op *op,
+                         ir_value *x, ir_value *y) {
   static const char *const names[] = {"scale", "shift"};
   const ir_value *weights[] = {r->n[ROW_WEIGHT] > 0 ? r->v[ROW_WEIGHT][0] : NULL,
-                               r->n[ROW_WEIGHT] > 1 ? r->v[ROW_WEIGHT][1] : adds_row(r) ? r->v[ROW_OTHER][0] : NULL};
+                               r->n[ROW_WEIGHT] > 1 ? r->v[ROW_WEIGHT][1] : adds_row(r, k) ? r->v[ROW_OTHER][0] : NULL};
   ir_value *operands[4] = {y, x};
   int n = 2;
   for (int i = 0; i < 2; i++)
     if (weights[i]) TSR_TRY(weight(l, b, op, weights[i], &operands[n++]));
-  ir_op *call = cpu_call(l, b, kernel_name(r->recipe), n, operands);
+  ir_op *call = cpu_call(l, b, k->name, n, operands);
   if (!call) return st_oom();
   for (int i = 0; i < 2; i++)
     if (weights[i] && !ir_set_attr(call, names[i], ir_attr_bool(l->m, true))) return st_oom();
-  return set_numbers(call, r) ? NULL : st_oom();
+  return set_numbers(call, k) ? NULL : st_oom();
 }
 
 /* Memory that the op reads must not be written by the kernel before it has read all of it. */
@@ -141,18 +144,19 @@ static tsr_status map_target(lower *l, ir_builder *b, const ir_op *op, ir_value 
 
 tsr_status cpu_lower_row(lower *l, ir_builder *b, ir_op *op) {
   tile_row r;
+  cpu_row_kernel k;
   ir_value *x, *y, *operands[TILE_ROW_MOST + 1], *to[TILE_ROW_MOST];
   TSR_TRY(tile_row_get(op, &r));
-  if (!cpu_takes_row(op))
+  if (!cpu_takes_row(op) || !kernel_for(&r, &k))
     return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "tile_expand_row", "has to be written out for the CPU");
   TSR_TRY(rows(l, b, &r, op, &x));
-  if (gives_argument(r.epilogue) || adds_row(&r)) {
+  if (gives_argument(r.epilogue) || adds_row(&r, &k)) {
     TSR_TRY(target(l, b, op, op->results[0]));
-    return kernel(l, b, &r, op, x, cpu_at(op->results[0]));
+    return kernel(l, b, &r, &k, op, x, cpu_at(op->results[0]));
   }
   if (op->n_results > TILE_ROW_MOST) return ir_error(op, NULL, "has too many results");
   TSR_TRY(tile(l, b, op, r.m, r.columns, &y));
-  TSR_TRY(kernel(l, b, &r, op, x, y));
+  TSR_TRY(kernel(l, b, &r, &k, op, x, y));
   operands[0] = y;
   for (int i = 0; i < r.n[ROW_OTHER]; i++) {
     const ir_value *arg = r.epilogue->args[1 + i];

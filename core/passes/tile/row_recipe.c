@@ -18,8 +18,8 @@ typedef struct range {
 } range;
 
 static range range_of(tsr_dtype t) {
-  return t == TSR_F64 ? (range){0x1p480, 0x1p-400, 0x1p-600, 0x1p600, 0x1p1020, 0x1p-900, 0x1p-1000, 0x1p-44}
-                      : (range){0x1p54, 0x1p-50, 0x1p-76, 0x1p100, 0x1p124, 0x1p-100, 0x1p-124, 0x1p-16};
+  if (t == TSR_F64) return (range){0x1p480, 0x1p-400, 0x1p-600, 0x1p600, 0x1p1020, 0x1p-900, 0x1p-1000, 0x1p-44};
+  return (range){0x1p54, 0x1p-50, 0x1p-76, 0x1p100, 0x1p124, RECIPE_F32_BOTTOM, 0x1p-124, RECIPE_F32_NOISE};
 }
 
 /* select(x > limit, high, low), the predicate given; high NULL: x itself. */
@@ -124,7 +124,7 @@ static ir_value *held(kb_kernel *k, const row_work *w) {
   ir_value *ok = choose(k, var, "lt", g.top, 1, 0);
   if (w->eps < g.bottom) ok = kb_map2(k, SC_MIN, ok, choose(k, var, "ge", g.bottom, 1, 0));
   if (mean) {
-    ir_value *noise = kb_map2_imm(k, SC_MUL, mean, g.noise),
+    ir_value *noise = kb_map2_imm(k, SC_MUL, mean, recipe_noise(g.noise, w->count)),
              *above = kb_map2(k, SC_SUB, var, noise ? kb_map2(k, SC_MUL, noise, noise) : NULL);
     ok = kb_map2(k, SC_MIN, ok, choose(k, above, "ge", 0, 1, 0));
   }
