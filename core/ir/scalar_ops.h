@@ -50,7 +50,7 @@ enum {
     b == 0 ? a : b == -1 ? 0 : a % b, m + 2 * fabs(a), "g; neg(mul(g, div(sub(a, y), b)))", NULL)                      \
   X(POW, "pow", 2, A, "a to the power b; integers wrap, a negative exponent gives 0 but for bases 1 and -1", GRAPH,            \
     SCALAR_FUNCTION | SCALAR_WRAPS, pow(a, b), int_pow(a, b), m * (16 + 4 * fabs(b * log(fabs(a) + 1e-300))),          \
-    "mul(g, mul(b, pow(a, sub(b, 1)))); mul(g, mul(y, log(select(gt(a, 0), a, 1))))", NULL)                                    \
+    "mul(g, mul(b, pow(select(eq(b, 0), 1, a), sub(b, 1)))); mul(g, mul(y, log(select(gt(a, 0), a, 1))))", NULL)                                    \
   X(MIN, "min", 2, A, "the smaller; NaN if either is", GRAPH, SCALAR_EXACT | SCALAR_COMMUTES | SCALAR_WRAPS | SCALAR_OF_BOOL,  \
     isnan(a) || isnan(b) ? NAN : a < b ? a : b, a < b ? a : b, 0,                                                      \
     "select(le(a, b), g, 0); select(le(a, b), 0, g)", NULL)                                                            \

@@ -184,15 +184,24 @@ static ir_value *total(ir_builder *b, ir_value *x) {
 
 static ir_value *collected(ir_builder *b, ir_value *sum, ir_value *x) { return sum ? ADD(sum, x) : x; }
 
-static ir_value *norm_of_all(ir_builder *b, const ir_op *op) {
+static ir_value *squares_of_all(ir_builder *b, const ir_op *op) {
   const tsr_dtype t = norm_type(op);
   ir_value *sum = NULL;
   for (int i = 0; i < op->n_operands; i++) {
     ir_value *x = graph_cast(b, IN(i), t);
     sum = collected(b, sum, total(b, x ? MUL(x, x) : NULL));
   }
-  return graph_op1(b, G_SQRT, sum);
+  return sum;
 }
+
+/* The root whose derivative at 0 is 0: of zeros, where the norm has none. */
+static ir_value *root_of(ir_builder *b, ir_value *sum) {
+  if (!sum) return NULL;
+  ir_value *none = graph_compare(b, CMP_EQ, sum, LIKE(sum, 0));
+  return SELECT(none, LIKE(sum, 0), graph_op1(b, G_SQRT, SELECT(none, LIKE(sum, 1), sum)));
+}
+
+static ir_value *norm_of_all(ir_builder *b, const ir_op *op) { return root_of(b, squares_of_all(b, op)); }
 
 EXPAND(expand_norm) {
   out[0] = norm_of_all(b, op);
@@ -204,8 +213,9 @@ EXPAND(expand_clip) {
   const int n = op->n_operands;
   ir_value *norm = out[n] = norm_of_all(b, op);
   if (!norm) return false;
-  ir_value *share = DIV(LIKE(norm, ir_get_float(op, "max_norm", 1)), norm);
-  share = graph_op2(b, G_MIN, share, LIKE(norm, 1));
+  ir_value *most = LIKE(norm, ir_get_float(op, "max_norm", 1)), *none = graph_compare(b, CMP_EQ, norm, LIKE(norm, 0));
+  ir_value *share = graph_op2(b, G_MIN, DIV(most, SELECT(none, LIKE(norm, 1), norm)), LIKE(norm, 1));
+  share = SELECT(none, LIKE(norm, 1), share);
   for (int i = 0; i < n; i++) {
     const tsr_dtype t = compose_float(TYPE(i)->dtype);
     out[i] = graph_cast(b, MUL(graph_cast(b, IN(i), t), graph_cast(b, share, t)), TYPE(i)->dtype);

@@ -172,17 +172,20 @@ BEGIN(adjoint_reduce_extreme) {
   END;
 }
 
-/* The product of the others: result / x without zeros; with one zero, only its element has a gradient; with more, none.
- */
+/* The product of the others: result / x without zeros. With one zero its element has the product of the rest, and the
+ * others that times the zero, which is 0 and has a derivative; with more, none has one. */
 BEGIN(adjoint_reduce_prod) {
   bool reduced[TSR_MAX_RANK];
   graph_axes(op, reduced);
   ir_value *zero = graph_compare(b, CMP_EQ, IN(0), NUM(0));
-  ir_value *safe = SELECT(zero, NUM(1), IN(0)), *count = SELECT(zero, NUM(1), NUM(0));
+  ir_value *safe = SELECT(zero, NUM(1), IN(0)), *count = SELECT(zero, NUM(1), NUM(0)),
+           *none = SELECT(zero, IN(0), NUM(0)); /* 0 everywhere */
   if (b->failed) return false;
   ir_value *rest = graph_reduce(b, G_REDUCE_PROD, safe, reduced, true),
-           *zeros = graph_reduce(b, G_REDUCE_SUM, count, reduced, true);
-  ir_value *others = SELECT(graph_compare(b, CMP_EQ, SUB(zeros, count), NUM(0)), DIV(rest, safe), NUM(0));
+           *zeros = graph_reduce(b, G_REDUCE_SUM, count, reduced, true),
+           *sum = graph_reduce(b, G_REDUCE_SUM, none, reduced, true), *other = SUB(zeros, count);
+  ir_value *of_one = SELECT(graph_compare(b, CMP_EQ, other, NUM(1)), MUL(SUB(sum, none), DIV(rest, safe)), NUM(0));
+  ir_value *others = SELECT(graph_compare(b, CMP_EQ, other, NUM(0)), DIV(rest, safe), of_one);
   grads[0] = MUL(kept(b, op, g), others);
   END;
 }
