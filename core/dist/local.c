@@ -77,6 +77,18 @@ static tsr_status copy_whole(const ir_op *op, ir_builder *b, ir_value *const *x,
   return *made ? NULL : st_oom();
 }
 
+/* A rank's part of a sum of narrow floats: it stays f32, so that the sum is rounded once, as on one device. */
+static bool is_wide_part(const dist_problem *p, const dist_node *n) {
+  const ir_op *op = n->op;
+  const tsr_dtype t = op->n_results == 1 ? op->results[0]->type->dtype : TSR_DTYPE_NONE;
+  const bool sums = graph_is(op, G_REDUCE_SUM) || graph_is(op, G_REDUCE_MEAN),
+             narrow = dtype_is_float(t) && tsr_dtype_size(t) < tsr_dtype_size(TSR_F32);
+  dist_spec spec;
+  if (!narrow || !(sums || (graph_is_kind(op, GRAPH_CONTRACTION) && !ir_get_attr(op, "accum_dtype")))) return false;
+  dist_result_spec(p, n, op->results[0]->type->rank, &spec);
+  return spec.partial && spec.how == DIST_SUM;
+}
+
 tsr_status dist_build_local(dist_problem *p, dist_node *n, ir_builder *b, ir_value *const *x, ir_op **made,
                             bool *again) {
   const ir_op *op = n->op;
@@ -84,12 +96,17 @@ tsr_status dist_build_local(dist_problem *p, dist_node *n, ir_builder *b, ir_val
   if (op->n_regions) return copy_whole(op, b, x, made);
   if (op->n_results > 64 && !(types = arena_array(&p->arena, const ir_type *, op->n_results))) return st_oom();
   const ir_type **want = arena_array(&p->arena, const ir_type *, op->n_results);
-  ir_op *y = ir_op_new(b, op->def, op->n_operands, x, op->n_results, NULL, 0);
-  if (!want || !y || !ir_attrs_copy(y, op)) return st_oom();
+  const bool wide = is_wide_part(p, n), sums = graph_is_kind(op, GRAPH_REDUCTION);
+  ir_value *widened = wide && sums ? graph_cast(b, x[0], TSR_F32) : NULL;
+  ir_op *y = ir_op_new(b, op->def, op->n_operands, widened ? &widened : x, op->n_results, NULL, 0);
+  if (!want || !y || !ir_attrs_copy(y, op) || (wide && sums && !widened)) return st_oom();
+  if (wide && !sums && !ir_set_attr(y, "out_dtype", ir_attr_str(b->m, "f32"))) return st_oom();
   for (int i = 0; i < op->n_results; i++) {
     dist_spec spec;
     dist_result_spec(p, n, op->results[i]->type->rank, &spec);
-    if (!(want[i] = dist_spec_type(&p->mesh, &spec, b->m, op->results[i]->type))) return st_oom();
+    want[i] = dist_spec_type(&p->mesh, &spec, b->m, op->results[i]->type);
+    if (want[i] && wide) want[i] = ir_type_tensor(b->m, TSR_F32, want[i]->rank, want[i]->dims);
+    if (!want[i]) return st_oom();
   }
   if (!patch(y, n, want[0])) return st_oom();
   bool fits = true;

@@ -79,8 +79,15 @@ static ir_value *collective(emitter *e, ir_value *x, const dist_move *v) {
                                                     .reduction = reduces ? dist_how_name(v->how) : NULL});
 }
 
-/* An all-reduce as its two halves, where the tensor can be cut: the same bytes, and each half can be overlapped. */
-static ir_value *halves(emitter *e, ir_value *x, const dist_move *v, double bytes) {
+/* x in the type that its value has: parts of sums of narrow floats are f32, of which the sum is rounded once. */
+static ir_value *narrowed(emitter *e, ir_value *x, tsr_dtype t) {
+  return x && x->type->dtype != t ? graph_cast(&e->b, x, t) : x;
+}
+
+/* An all-reduce as its two halves, where the tensor can be cut: the same bytes, and each half can be overlapped. The
+ * second moves the type t of the sum. */
+static ir_value *halves(emitter *e, ir_value *x, const dist_move *v, double bytes, tsr_dtype t) {
+  const double wide = (double)tsr_dtype_size(x->type->dtype);
   dist_links *l = &e->p->links;
   const int64_t n = dist_mesh_extent(&e->p->mesh, v->axes);
   const double whole = dist_coll_us(l, COLL_ALL_REDUCE, v->axes, bytes, NULL);
@@ -97,8 +104,9 @@ static ir_value *halves(emitter *e, ir_value *x, const dist_move *v, double byte
   half.code = G_REDUCE_SCATTER;
   tell_move(e, &half, bytes, ", in place of half an all_reduce");
   x = collective(e, x, &half);
+  x = narrowed(e, x, t);
   half.code = G_ALL_GATHER;
-  tell_move(e, &half, bytes, ", in place of half an all_reduce");
+  tell_move(e, &half, x ? bytes / wide * (double)tsr_dtype_size(t) : 0, ", in place of half an all_reduce");
   return x ? collective(e, x, &half) : NULL;
 }
 
@@ -106,8 +114,9 @@ static ir_value *apply(emitter *e, ir_value *x, const dist_move *v, const dist_s
   const dist_mesh *m = &e->p->mesh;
   const int64_t k = dist_mesh_extent(m, v->axes),
                 after = dist_spec_extent(m, &v->after, v->dim, whole->rank ? whole->dims[v->dim] : 1);
-  const double bytes = dist_move_bytes(m, v, before, whole);
-  if (v->code == G_ALL_REDUCE) return halves(e, x, v, bytes);
+  const double bytes = dist_move_bytes(m, v, before, whole) / (double)tsr_dtype_size(whole->dtype) *
+                       (double)tsr_dtype_size(x->type->dtype);
+  if (v->code == G_ALL_REDUCE) return halves(e, x, v, bytes, whole->dtype);
   if (v->code != G_ALL_GATHER) x = dist_resize(&e->b, x, v->dim, after * k);
   if (!x) return NULL;
   tell_move(e, v, bytes, "");
@@ -130,7 +139,7 @@ static ir_value *get(emitter *e, const ir_value *v, const dist_spec *want) {
   int n_best = -1, from = 0;
   double least = INFINITY;
   for (int i = 0; i < l->n; i++) {
-    if (dist_spec_same(&l->spec[i], want)) return l->v[i];
+    if (dist_spec_same(&l->spec[i], want)) return narrowed(e, l->v[i], v->type->dtype);
     const int n = dist_reshard(&e->p->mesh, &l->spec[i], want, v->type->dims, moves);
     const double us = n < 0 ? INFINITY : moves_time(e->p, moves, n, &l->spec[i], v->type);
     if (n < 0 || (n_best >= 0 && us >= least)) continue;
@@ -139,9 +148,12 @@ static ir_value *get(emitter *e, const ir_value *v, const dist_spec *want) {
   }
   if (n_best < 0) return ir_lacks(e->b.m, short_name(e->reader), "an operand can't be brought together");
   ir_value *x = l->v[from];
-  for (int i = 0; i < n_best && x; i++) x = apply(e, x, &best[i], i ? &best[i - 1].after : &l->spec[from], v->type);
+  for (int i = 0; i < n_best && x; i++) {
+    x = apply(e, x, &best[i], i ? &best[i - 1].after : &l->spec[from], v->type);
+    if (!best[i].after.partial) x = narrowed(e, x, v->type->dtype);
+  }
   if (x) keep(e, v, x, want);
-  return x;
+  return narrowed(e, x, v->type->dtype);
 }
 
 /* ---- ops --------------------------------------------------------------------------------------------------------- */

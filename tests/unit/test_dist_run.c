@@ -91,6 +91,44 @@ static void results_are_those_of_one_device(void **state) {
   assert_int_equal(bad, 0);
 }
 
+/* Ranks have parts of sums of 16-bit floats as f32: what they add up to is rounded once, as on one device. */
+static void sums_of_narrow_floats_are_rounded_once(void **state) {
+  static const char *const types[] = {"f16", "bf16"};
+  static const struct { const char *args, *body, *type; } of[] = {
+      {"%x: tensor<6x64xT, {shard = [\"*\", \"dp\"]}>, %y: tensor<64x8xT>",
+       "%0 = \"tessera.graph.matmul\"(%x, %y)\n", "tensor<6x8xT>"},
+      {"%x: tensor<64x5xT, {shard = [\"dp\", \"*\"]}>, %y: tensor<5xT>",
+       "%s = \"tessera.graph.reduce_sum\"(%x) {axes = [0]}\n%0 = \"tessera.graph.max\"(%s, %y)\n", "tensor<5xT>"},
+      {"%x: tensor<60x5xT, {shard = [\"dp\", \"*\"]}>, %y: tensor<5xT>", /* uneven parts */
+       "%s = \"tessera.graph.reduce_mean\"(%x) {axes = [0]}\n%0 = \"tessera.graph.max\"(%s, %y)\n", "tensor<5xT>"},
+  };
+  int64_t bad = 0;
+  for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+    for (int t = 0; t < 2; t++)
+      for (uint64_t seed = 1; seed < 6; seed++) {
+        char text[3][300];
+        const char *from[3] = {of[i].args, of[i].body, of[i].type};
+        for (int k = 0; k < 3; k++) {
+          char *to = text[k];
+          for (const char *c = from[k]; *c; c++) {
+            const size_t n = *c == 'T' ? strlen(types[t]) : 1;
+            memcpy(to, *c == 'T' ? types[t] : c, n), to += n;
+          }
+          *to = 0;
+        }
+        tsr_graph *g = rig_graph(&rig, text[0], text[1], "%0", text[2]);
+        tsr_mesh *m = rig_mesh(&rig, "dp=8", 1);
+        rig_data d;
+        rig_data_make(g, seed, false, &d);
+        assert_null(rig_run(m, g, NULL, &d));
+        bad += rig_misses(g, &d, 1, text[1]);
+        rig_data_free(g, &d);
+        tsr_mesh_destroy(&m);
+        tsr_graph_destroy(&g);
+      }
+  assert_int_equal(bad, 0);
+}
+
 /* Under `deterministic` no sum of floats is split. */
 static void deterministic_results_have_the_bits_of_one_device(void **state) {
   int bad = 0;
@@ -385,6 +423,7 @@ int main(void) {
       cmocka_unit_test(collectives_are_the_cheapest),
       cmocka_unit_test(large_sums_are_scattered_and_gathered),
       cmocka_unit_test(results_are_those_of_one_device),
+      cmocka_unit_test(sums_of_narrow_floats_are_rounded_once),
       cmocka_unit_test(deterministic_results_have_the_bits_of_one_device),
       cmocka_unit_test(unlike_devices_make_one_mesh),
       cmocka_unit_test(device_memory_that_the_host_does_not_see_is_copied),
