@@ -24,7 +24,7 @@ static operand operand_of(const vm *v, const cpu_desc *d, bool transposed) {
 static const cpuk_gemm *gemm_of(const vm_module *m, const cpu_instr *i, cpuk_gemm_kind *kind) {
   const cpu_desc *d = cpu_descs(m->image);
   *kind = cpuk_gemm_kind_for(vm_cpuk((tsr_dtype)d[i->a[0]].dtype), vm_cpuk((tsr_dtype)d[i->a[1]].dtype),
-                             vm_cpuk((tsr_dtype)d[i->a[2]].dtype), i->a[5]);
+                             vm_cpuk((tsr_dtype)d[i->a[2]].dtype), i->a[5] == CPU_ORDER_KAHAN);
   return m->k->gemm[*kind];
 }
 
@@ -203,8 +203,13 @@ static void end_target(const vm *v, const cpuk_gemm *g, cpuk_gemm_kind kind, con
   }
 }
 
-static bool try_skinny(const vm *v, cpuk_gemm_kind kind, const cpuk_gemm *g, const operand *a, const operand *b,
-                       const target *t, bool accumulate) {
+/* Few rows. Where b lies along k their order is their own, and where blocks sum several of k at once, theirs is: a block
+ * may have few rows of a product that has many, so not with either where the order is fixed. Sums of integers are the
+ * same in any. */
+static bool try_skinny(const vm *v, const cpu_instr *i, cpuk_gemm_kind kind, const cpuk_gemm *g, const operand *a,
+                       const operand *b, const target *t, bool accumulate) {
+  const bool is_float = g->acc_type != CPUK_I32 && g->acc_type != CPUK_I64;
+  if (is_float && i->a[5] == CPU_ORDER_FIXED && (b->cs != 1 || g->kr != 1)) return false;
   cpuk_plan_args p = {
       .kind = kind, .m = (size_t)t->m, .a_type = a->type, .b_type = b->type, .b_rs = b->rs, .b_cs = b->cs};
   if (t->staged || (a->cs != 1 && a->cols > 1) || !cpuk_skinny_fits(g, &p)) return false;
@@ -314,7 +319,7 @@ void vm_gemm(const vm *v, const cpu_instr *i) {
   bool accumulate = i->a[6];
   target whole = begin_target(v, g, kind, vm_desc(v, i->a[0]), accumulate), t = trim(v, whole, &a, &b, g, accumulate);
   int64_t k = min64(a.cols, b.rows);
-  if (t.m > 0 && t.n > 0 && !try_skinny(v, kind, g, &a, &b, &t, accumulate)) {
+  if (t.m > 0 && t.n > 0 && !try_skinny(v, i, kind, g, &a, &b, &t, accumulate)) {
     a.rows = t.m;
     b.cols = t.n;
     char *pb = v->t->pack, *pa = pb + cpuk_packed_b_bytes(g, (size_t)k, (size_t)t.n);
@@ -375,7 +380,7 @@ void vm_matmul(const vm *v, const cpu_instr *i) {
   int64_t k = min64(a.cols, b.rows), bk = k_step(g, i, k);
   if (k <= 0) clear_block(&whole, g);
   const bool constant = is_constant(v, i, 1), own = vm_desc(v, i->a[2])->kind == CPU_D_TILE;
-  if (t.m > 0 && t.n > 0 && k > 0 && (constant || !try_skinny(v, kind, g, &a, &b, &t, false))) {
+  if (t.m > 0 && t.n > 0 && k > 0 && (constant || !try_skinny(v, i, kind, g, &a, &b, &t, false))) {
     a.rows = t.m;
     b.cols = t.n;
     const int parts = (int)ceil_div(k, bk);

@@ -197,9 +197,9 @@ void vm_reduce(const vm *v, const cpu_instr *i) {
   reduction r = {v,
                  in,
                  (cpuk_reduce_op)i->a[3],
-                 i->a[4] == 2   ? CPUK_KAHAN
-                 : i->a[4] == 1 ? CPUK_DETERMINISTIC
-                                : CPUK_FAST,
+                 i->a[4] == CPU_ORDER_KAHAN   ? CPUK_KAHAN
+                 : i->a[4] == CPU_ORDER_FIXED ? CPUK_DETERMINISTIC
+                                               : CPUK_FAST,
                  vm_ct((tsr_dtype)in->dtype),
                  esize_of(in)};
   int axis = i->a[2], rank = in->rank, last = rank - 1;

@@ -127,9 +127,9 @@ static bool indices_fit(const ir_op *op) {
 
 static int reduce_code(const ir_op *op) { return (int)(ir_reducer_of(op) - ir_reducers); }
 
-static int policy_code(const ir_op *op) {
+static cpu_order order_of(const ir_op *op) {
   const tsr_policy p = ir_policy(op);
-  return p == TSR_POLICY_KAHAN_SUM ? 2 : p == TSR_POLICY_DETERMINISTIC;
+  return p == TSR_POLICY_KAHAN_SUM ? CPU_ORDER_KAHAN : p == TSR_POLICY_DETERMINISTIC ? CPU_ORDER_FIXED : CPU_ORDER_ANY;
 }
 
 static tsr_status gen_row(gen *g, ir_op *op, const char *name) {
@@ -216,14 +216,14 @@ static tsr_status gen_splat(gen *g, ir_op *op) {
 
 static tsr_status gen_reduce(gen *g, ir_op *op) {
   INSTR(g, CPU_REDUCE, 0, -1, gen_desc(g, op->operands[0]), gen_desc(g, op->operands[1]),
-        (int)ir_get_int(op, "axis", 0), reduce_code(op), policy_code(op));
+        (int)ir_get_int(op, "axis", 0), reduce_code(op), order_of(op));
   return NULL;
 }
 
 static void product(gen *g, const ir_op *op, cpu_opcode code, int last) {
   ir_value **v = op->operands;
   INSTR(g, code, 0, -1, gen_desc(g, v[0]), gen_desc(g, v[1]), gen_desc(g, v[2]), ir_get_bool(op, "transpose_a", false),
-        ir_get_bool(op, "transpose_b", false), policy_code(op) == 2, last);
+        ir_get_bool(op, "transpose_b", false), order_of(op), last);
 }
 
 static tsr_status gen_gemm(gen *g, ir_op *op) {

@@ -28,10 +28,10 @@ typedef enum cpu_opcode {
   CPU_COPY,      /* d destination, d source: any storage types; what lies beyond the source's extents becomes 0 */
   CPU_MAP,       /* p program, n outputs, n operands, dimension of strips, extra: operand descriptors (outputs first);
                   imm = rank */
-  CPU_REDUCE,    /* d out, d in, axis, reduce op, policy */
-  CPU_GEMM,      /* d acc, d a, d b, transpose_a, transpose_b, kahan, accumulate */
-  CPU_MATMUL,  /* d out, d a (rows x K), d b (K x columns), transpose_a, transpose_b, kahan, bk: packs b once per launch
-                */
+  CPU_REDUCE,    /* d out, d in, axis, reduce op, cpu_order */
+  CPU_GEMM,      /* d acc, d a, d b, transpose_a, transpose_b, cpu_order, accumulate */
+  CPU_MATMUL,  /* d out, d a (rows x K), d b (K x columns), transpose_a, transpose_b, cpu_order, bk: packs b once per
+                * launch */
   CPU_FOR,     /* r_i, r_from, r_to, r_step, instruction after the loop */
   CPU_ENDFOR,  /* instruction of the CPU_FOR */
   CPU_IF,      /* r, instruction to go to when false */
@@ -51,6 +51,9 @@ typedef enum cpu_opcode {
   CPU_LOAD_SCALAR, /* r, d view, extra: index registers, is_float */
   CPU_N_OPCODES
 } cpu_opcode;
+
+/* How sums are made: in any order, in one that follows from their length alone, or compensated. */
+typedef enum cpu_order { CPU_ORDER_ANY, CPU_ORDER_FIXED, CPU_ORDER_KAHAN } cpu_order;
 
 enum { CPU_MAX_OPERANDS = 10 };
 
