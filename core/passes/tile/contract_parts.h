@@ -26,6 +26,12 @@ ir_value *contract_window(expansion *e, contract_role role, int i, ir_value *k, 
 /* All of a contraction that is by_rows. */
 tsr_status contract_by_rows(expansion *e);
 
+/* Is its sum one of floats under kahan_sum? Then the loop carries two fragments: the sum, and what it lost. */
+bool contract_is_compensated(const expansion *e);
+/* Both with a step's product added; and in the end, the sum. */
+tsr_status contract_add_part(expansion *e, ir_value *const sum_lost[2], ir_value *part, ir_value **out);
+tsr_status contract_compensate(expansion *e, ir_value *const sum_lost[2], ir_value **out);
+
 /* Before anything is written. */
 tsr_status contract_find_movable(const expansion *e, movable *out);
 /* Loads, maps and stores behind the loop: from the sum all outputs, and the op's results. */

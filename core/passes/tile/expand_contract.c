@@ -77,19 +77,21 @@ static tsr_status stage_side(expansion *e, int side, ir_value *k, ir_value *shar
 
 static tsr_status body(expansion *e, ir_op *loop, ir_value *const tiles[2]) {
   const ir_type *sum = loop->operands[3]->type;
-  ir_value *k = ir_block_arg(e->m, loop->regions[0], ir_type_index(e->m), NULL),
-           *ops[3] = {ir_block_arg(e->m, loop->regions[0], sum, NULL)};
-  if (!k || !ops[0]) return st_oom();
+  const bool compensated = loop->n_results > 1;
+  ir_value *k = ir_block_arg(e->m, loop->regions[0], ir_type_index(e->m), NULL), *carried[2] = {NULL}, *ops[3];
+  for (int i = 0; i < loop->n_results; i++) carried[i] = ir_block_arg(e->m, loop->regions[0], sum, NULL);
+  ops[0] = compensated ? region_fill(&e->b, e->c.sum, e->c.m, e->c.n_) : carried[0];
+  if (!k || !carried[loop->n_results - 1] || !ops[0]) return st_oom();
   for (int side = 0; side < 2; side++) TSR_TRY(stage_side(e, side, k, tiles[side], &ops[1 + side]));
   if ((tiles[0] || tiles[1]) && !ir_build0(&e->b, "tessera.tile.wait", 0, NULL)) return st_oom();
   ir_op *gemm = ir_op_new(&e->b, ir_find_op("tessera.tile.gemm"), 3, ops, 1, &sum, 0);
   if (!gemm ||
       !ir_set_attr(gemm, "transpose_a", ir_attr_bool(e->m, tile_contract_swapped(&e->c, CONTRACT_A, 0))) ||
       !ir_set_attr(gemm, "transpose_b", ir_attr_bool(e->m, tile_contract_swapped(&e->c, CONTRACT_B, 0))) ||
-      !ir_set_attr(gemm, "policy", ir_attr_str(e->m, ir_get_str(e->op, "policy", "fast"))) ||
-      !ir_build0(&e->b, "tessera.tile.yield", 1, gemm->results))
+      !ir_set_attr(gemm, "policy", ir_attr_str(e->m, ir_get_str(e->op, "policy", "fast"))))
     return st_oom();
-  return NULL;
+  if (compensated) TSR_TRY(contract_add_part(e, carried, gemm->results[0], carried));
+  return ir_build0(&e->b, "tessera.tile.yield", loop->n_results, compensated ? carried : gemm->results) ? NULL : st_oom();
 }
 
 /* Whether the loop's tiles are copies, whose next ones may be under way while it computes (ir/tile/pipelined.h). */
@@ -100,12 +102,15 @@ static bool is_pipelined(const expansion *e, ir_value *const tiles[2]) {
 }
 
 static tsr_status main_loop(expansion *e, ir_value **sum) {
-  ir_value *operands[4] = {e->c.from, e->c.to, NULL, region_fill(&e->b, e->c.sum, e->c.m, e->c.n_)}, *tiles[2];
-  if (!operands[3]) return st_oom();
+  const int n = 1 + contract_is_compensated(e);
+  ir_value *operands[5] = {e->c.from, e->c.to}, *tiles[2];
+  for (int i = 0; i < n; i++)
+    if (!(operands[3 + i] = region_fill(&e->b, e->c.sum, e->c.m, e->c.n_))) return st_oom();
   for (int side = 0; side < 2; side++) TSR_TRY(alloc_side(e, side, &tiles[side]));
   if (!(operands[2] = contract_number(e, e->c.k))) return st_oom();
   const int64_t stages = ir_get_int(e->op, "stages", 0);
-  ir_op *loop = ir_op_new(&e->b, ir_find_op("tessera.tile.for"), 4, operands, 1, &operands[3]->type, 1);
+  const ir_type *types[2] = {operands[3]->type, operands[3]->type};
+  ir_op *loop = ir_op_new(&e->b, ir_find_op("tessera.tile.for"), 3 + n, operands, n, types, 1);
   if (!loop || (stages > 0 && !ir_set_attr(loop, "stages", ir_attr_int(e->m, stages))) ||
       (is_pipelined(e, tiles) && !ir_set_attr(loop, "pipelined", ir_attr_bool(e->m, true))) ||
       (e->refused && !ir_set_attr(loop, "refused", ir_attr_str(e->m, e->refused))))
@@ -117,7 +122,7 @@ static tsr_status main_loop(expansion *e, ir_value **sum) {
   if (e->b.failed) return st_oom();
   e->b = outside;
   *sum = loop->results[0];
-  return NULL;
+  return n > 1 ? contract_compensate(e, (ir_value *[]){loop->results[0], loop->results[1]}, sum) : NULL;
 }
 
 /* ---- the sum alone --------------------------------------------------------------------------------------------- */
