@@ -258,6 +258,21 @@ static void programs_keep_the_types_of_their_ends(void **state) {
   close_rig(&r);
 }
 
+/* Of a number there is no axis to reduce, and the axis of its parts is none. */
+static void reductions_of_one_number_are_that_number(void **state) {
+  rig r = compiled(func("%x: tensor<complex<f32>>, %y: tensor<1xcomplex<f64>>",
+                           OP("0", "reduce_sum", "%x") OPA("1", "reduce_mean", "%x", "keepdims = true")
+                           OPA("2", "reduce_sum", "%y", "axes = []"),
+                           "%0, %1, %2"));
+  const float complex x = 1.5f - 2 * I;
+  const double complex y = -3 + 0.25 * I;
+  float complex sum, mean;
+  double complex all;
+  run(&r, (const void *const[]){&x, &y}, (void *const[]){&sum, &mean, &all});
+  assert_true(sum == x && mean == x && all == y);
+  close_rig(&r);
+}
+
 /* Neither a product's parts nor |y|^2 may leave f32's range where the result is within it. */
 static void division_and_magnitude_of_large_and_small_numbers(void **state) {
   rig r = compiled(func("%x: tensor<3xcomplex<f32>>, %y: tensor<3xcomplex<f32>>",
@@ -346,6 +361,7 @@ int main(void) {
       cmocka_unit_test(oracle_agrees_with_c),
       cmocka_unit_test(oracle_knows_nothing_of_what_overflows_on_the_way),
       cmocka_unit_test(programs_keep_the_types_of_their_ends),
+      cmocka_unit_test(reductions_of_one_number_are_that_number),
       cmocka_unit_test(division_and_magnitude_of_large_and_small_numbers),
       cmocka_unit_test(unknown_trips_matter_where_a_derivative_needs_them),
       cmocka_unit_test(npy_files_hold_complex_numbers),

@@ -103,11 +103,12 @@ ir_value *graph_transpose(ir_builder *b, ir_value *x, const int *perm) {
 }
 
 ir_value *graph_reduce(ir_builder *b, graph_code c, ir_value *x, const bool reduced[TSR_MAX_RANK], bool keepdims) {
-  ir_op *op = start(b, c, 1, &x);
   int64_t axes[TSR_MAX_RANK];
   int n = 0;
-  for (int i = 0; op && i < x->type->rank; i++)
+  for (int i = 0; x && i < x->type->rank; i++)
     if (reduced[i]) axes[n++] = i;
+  if (!n) return x; /* in text an empty list of axes is all of them */
+  ir_op *op = start(b, c, 1, &x);
   attr(b, op, "axes", ir_attr_ints(b->m, axes, n));
   attr(b, op, "keepdims", ir_attr_bool(b->m, keepdims));
   return finish(b, op);
