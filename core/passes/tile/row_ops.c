@@ -6,6 +6,8 @@
 #include "core/base/dtype.h"
 #include "core/base/policy.h"
 #include "core/ir/reducer.h"
+#include "core/ir/tile/tile.h"
+#include "core/passes/tile/map.h"
 #include "core/passes/tile/row_recipe.h"
 
 /* Whether rows that a norm loses are looked for, or all are computed with care: for compensated sums, which deserve a
@@ -34,6 +36,20 @@ static tsr_status weigh(kb_kernel *k, const ir_op *op, ir_value *y, ir_value *co
   return (*out = y) ? NULL : st_oom();
 }
 
+/* A weight in the type that the row is computed in. */
+static tsr_status typed(kb_kernel *k, ir_value **v, tsr_dtype t) {
+  ir_op *load = (*v)->def;
+  ir_value *args[1];
+  ir_builder r;
+  if ((*v)->type->dtype == t) return NULL;
+  if (load && load->def->level == IR_TILE && load->def->code == T_LOAD) { /* which widens by itself */
+    const ir_type *wide = kb_frag(k, t, (*v)->type->dims[0], (*v)->type->dims[1]);
+    return (*v = ir_build1(&k->b, load->def->name, wide, 1, load->operands)) ? NULL : st_oom();
+  }
+  ir_op *map = kb_map_open(k, 1, v, args, &r, NULL, 0);
+  return map && (*v = kb_map_close(k, map, &r, kb_cast_to(k, &r, args[0], t))) ? NULL : st_oom();
+}
+
 /* A region whose only argument is what it yields. */
 static bool hand_on(kb_kernel *k, ir_block *region, tsr_dtype t) {
   ir_value *x = ir_block_arg(k->m, region, ir_type_scalar(k->m, t), NULL);
@@ -60,6 +76,7 @@ tsr_status kb_row_op(kb_kernel *k, ir_op *op, const kb_space *s, const ir_type *
   if (n == 0) return reduce_nothing(k, op, s, out);
   for (int i = 0; i < op->n_operands; i++) TSR_TRY(kb_operand(k, op->operands[i], s, orig, FORM_FULL, &v[i]));
   k->b.loc = op->loc;
+  for (int i = 1; i < op->n_operands; i++) TSR_TRY(typed(k, &v[i], v[0]->type->dtype));
   const row_work w = kb_row_work(op, n);
   const ir_type *t = kb_frag(k, v[0]->type->dtype, s->tm, w.recipe->per_element ? s->tn : 1);
   ir_op *row = ir_op_new(&k->b, ir_find_op("tessera.tile.row"), op->n_operands, v, 1, &t, 2);
@@ -80,5 +97,6 @@ tsr_status kb_row_apply(kb_kernel *k, ir_op *op, const kb_space *s, const ir_typ
   if (!w.recipe->per_element) return NULL;
   for (int i = 0; i < op->n_operands; i++) TSR_TRY(kb_operand(k, op->operands[i], s, orig, FORM_FULL, &v[i]));
   k->b.loc = op->loc;
+  for (int i = 1; i < op->n_operands; i++) TSR_TRY(typed(k, &v[i], v[0]->type->dtype));
   return weigh(k, op, kb_row_chain(k, &w, w.recipe->apply, kb_spread(k, v[0], s)), v, out);
 }
