@@ -1,5 +1,8 @@
 /* ONNX models on the command line: run, import, inspect and test-onnx give what they should, and say in one line what
  * is wrong. */
+#include <math.h>
+#include <sys/stat.h>
+
 #include "core/import/npy.h"
 #include "tests/cli/cli_run.h"
 #include "tests/support/onnx_message.h"
@@ -111,6 +114,42 @@ static void benches_tell_memory(cli *c) {
   cli_check(c, peak && (strstr(peak, "null") || atof(peak + 14) > 0), "peak_bytes");
 }
 
+/* A copy of a recorded case with one element of its result replaced, the last but so many. */
+static void judge(cli *c, const char *name, const void *instead, size_t n, size_t last_but, const char *verdict) {
+  const char *const files[] = {"model.onnx", "test_data_set_0/input_0.pb", "test_data_set_0/output_0.pb"};
+  char path[512], *data = malloc(1 << 16);
+  if (!data) return cli_check(c, false, "memory");
+  cli_path(c, "case", path, sizeof path);
+  mkdir(path, 0777);
+  cli_path(c, "case/test_data_set_0", path, sizeof path);
+  mkdir(path, 0777);
+  for (int i = 0; i < 3; i++) {
+    snprintf(path, sizeof path, TSR_SOURCE_DIR "/tests/onnx/cases/%s/%s", name, files[i]);
+    FILE *f = fopen(path, "rb");
+    const size_t size = f ? fread(data, 1, 1 << 16, f) : 0;
+    if (f) fclose(f);
+    cli_check(c, size > n * (last_but + 1), path);
+    if (i == 2 && instead && size > n * (last_but + 1)) memcpy(data + size - n * (last_but + 1), instead, n);
+    char to[64];
+    snprintf(to, sizeof to, "case/%s", files[i]);
+    cli_write(c, to, data, size);
+  }
+  free(data);
+  cli_run(c, "test-onnx case --device cpu:0");
+  cli_check(c, strstr(c->said, verdict), name);
+}
+
+/* The result's last element but one is -(2^53 + 1). */
+static void records_are_compared_exactly(cli *c) {
+  const int64_t near = -(INT64_C(1) << 53);
+  const float inf = INFINITY, none = NAN;
+  judge(c, "pad_i64", NULL, 0, 0, "1 passed, 0 failed");
+  judge(c, "pad_i64", &near, sizeof near, 1, "0 passed, 1 failed");
+  judge(c, "dynamic_quantize_matmul_tensor", NULL, 0, 0, "1 passed, 0 failed");
+  judge(c, "dynamic_quantize_matmul_tensor", &inf, sizeof inf, 0, "0 passed, 1 failed");
+  judge(c, "dynamic_quantize_matmul_tensor", &none, sizeof none, 0, "0 passed, 1 failed");
+}
+
 int main(void) {
   cli c;
   if (!cli_begin(&c)) return 77;
@@ -120,5 +159,6 @@ int main(void) {
   every_op_of_a_model_runs(&c);
   named_dimensions_are_numbers_once(&c);
   what_is_wrong_is_one_line(&c);
+  records_are_compared_exactly(&c);
   return cli_end(&c);
 }

@@ -4,7 +4,7 @@
 #define TOOLS_TESSERA_ONNX_CASE_H
 #include "core/import/onnx_data.h"
 
-enum { ONNX_CASE_MOST = 64 };
+enum { ONNX_CASE_MOST = 256 };
 
 /* A tensor; of a sequence each. */
 typedef struct onnx_datum {
