@@ -90,7 +90,7 @@ static const typed bad[] = { /* type: what the message says */
     {"%a: tensor<4x2xf32>", "einsum(%a) {equation = \"ij->k\"}", "axis 'k' of the result is in no operand"},
     {"%a: tensor<1x1x1x1x1xf32>", "einsum(%a, %a) {equation = \"abcde,fghij\"}", "the result has more than 8 dimensions"},
     {"%a: tensor<1x1x1x1x1x1x1xf32>, %b: tensor<1x1x1x1x1x1x1x1xf32>", "einsum(%a, %a, %b) {equation = \"abcydef,aijxklm,bcyijxpq->defklmpq\"}", "a product of two operands has more than 8 dimensions"},
-    {"%a: tensor<4x2xi32>", "einsum(%a) {equation = \"ij\"}", "takes floats, not i32"},
+    {"%a: tensor<4x2xi16>", "einsum(%a) {equation = \"ij\"}", "takes floats and integers of 32 and 64 bits, not i16"},
     {"%a: tensor<4x2xf32>, %b: tensor<2xf16>", "einsum(%a, %b) {equation = \"ij,j\"}", "operands are f32 and f16"},
     {"%a: tensor<4x5x8xf32>", "flash_attention(%a, %a, %a)", "q is f32[4, 5, 8]"},
     {"%a: tensor<2x4x5x8xi32>", "flash_attention(%a, %a, %a)", "takes floats, not i32"},

@@ -176,7 +176,10 @@ static tsr_status infer_einsum(ir_op *op, const ir_type **results) {
   equation e;
   order o;
   int64_t dims[TSR_MAX_RANK];
-  TSR_TRY(shape_floats(op));
+  TSR_TRY(shape_tensors(op));
+  const tsr_dtype t = TYPE(0)->dtype;
+  if (!dtype_is_float(t) && (t == TSR_BOOL || dtype_is_complex(t) || tsr_dtype_size(t) < 4))
+    return ir_error(op, graph_no_cast, "takes floats and integers of 32 and 64 bits, not %s", tsr_dtype_name(t));
   TSR_TRY(shape_same_dtype(op, 0));
   TSR_TRY(read_equation(op, &e));
   if (!find_order(&e, &o))
@@ -326,8 +329,8 @@ EXPAND(expand_einsum) {
 }
 
 static const ir_opdef rows[] = {
-    {COMPOSITE(EINSUM, "einsum", 1, MOST_TERMS, 1), .operands_doc = "x, ..", .types_doc = FLOATS, .infer = infer_einsum,
-     BY(expand_einsum),
+    {COMPOSITE(EINSUM, "einsum", 1, MOST_TERMS, 1), .operands_doc = "x, ..", .types_doc = FLOATS ", i64, i32, u64, u32",
+     .infer = infer_einsum, BY(expand_einsum),
      .attrs = ATTRS({"equation", IR_A_STR, true, NULL, "\"ij,jk->ik\": a letter for each axis of each operand"}),
      .help = "Einstein's summation: products of the elements whose letters agree, summed over letters that the result "
              "lacks. A letter that an operand has twice takes its diagonal; \"...\" stands for any axes, which "
