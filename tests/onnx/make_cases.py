@@ -14,7 +14,8 @@ from onnx import TensorProto as T, helper, numpy_helper
 rng = np.random.default_rng(1)
 node, graph = helper.make_node, helper.make_graph
 TYPES = {np.dtype(np.float32): T.FLOAT, np.dtype(np.float16): T.FLOAT16, np.dtype(np.int64): T.INT64,
-         np.dtype(np.int32): T.INT32, np.dtype(bool): T.BOOL, np.dtype(np.uint8): T.UINT8, np.dtype(np.int8): T.INT8}
+         np.dtype(np.int32): T.INT32, np.dtype(bool): T.BOOL, np.dtype(np.uint8): T.UINT8, np.dtype(np.int8): T.INT8,
+         np.dtype(np.uint64): T.UINT64}
 
 
 def floats(*shape):
@@ -29,8 +30,22 @@ def constants(**arrays):
     return [numpy_helper.from_array(np.asarray(a), name) for name, a in arrays.items()]
 
 
-def case(name, nodes, inputs, outputs, initializers=(), opset=17, domains=()):
-    """inputs: {name: array}; outputs: names, or values."""
+def computed(model, inputs, wide):
+    """What ONNX Runtime computes; wide: in f32, of a model of f16, which it has no kernels for, or inexact ones."""
+    given = inputs
+    if wide:
+        given = {k: v.astype(np.float32) for k, v in inputs.items()}
+        model = onnx.ModelProto.FromString(model.SerializeToString())
+        for v in (*model.graph.input, *model.graph.output):
+            v.type.tensor_type.elem_type = T.FLOAT
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return [r.astype(np.float16) if wide else r for r in session.run(None, given)]
+
+
+def case(name, nodes, inputs, outputs, initializers=(), opset=17, domains=(), wide=False, results=None):
+    """inputs: {name: array}; outputs: names, or values; results: where the specification has others than ONNX Runtime."""
     ins = [value(k, TYPES[v.dtype], v.shape) for k, v in inputs.items()]
     outs = [o if not isinstance(o, str) else value(o) for o in outputs]
     g = graph(nodes, name, ins, outs, list(initializers))
@@ -38,10 +53,7 @@ def case(name, nodes, inputs, outputs, initializers=(), opset=17, domains=()):
               *(helper.make_opsetid(d, 1) for d in domains)]
     model = helper.make_model(g, opset_imports=opsets, producer_name="make_cases.py")
     model.ir_version = 8
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    results = session.run(None, inputs)
+    results = results or computed(model, inputs, wide)
     folder = f"{sys.argv[1]}/{name}/test_data_set_0"
     os.makedirs(folder, exist_ok=True)
     onnx.save(model, f"{sys.argv[1]}/{name}/model.onnx")
@@ -56,7 +68,7 @@ def body(nodes, carried, more=(), initializers=()):
     """Of a Loop that goes on as it was told: (i, ci, carried..) to (co, carried.., more..)."""
     return graph([*nodes, node("Identity", ["ci"], ["co"])], "body",
                  [value("i", T.INT64, []), value("ci", T.BOOL, []), *(value(a) for a, _ in carried)],
-                 [value("co", T.BOOL, []), *(value(b) for _, b in carried), *(value(m) for m in more)],
+                 [value("co", T.BOOL, []), *(value(b) for _, b in carried), *(value(m) if isinstance(m, str) else m for m in more)],
                  list(initializers))
 
 
@@ -428,3 +440,109 @@ for name, op, x, attributes in (
 for name, shape in (("", (2, 3, 4)), ("_of_a_vector", (4,))):
     case("ml_array_feature_extractor" + name, [node("ArrayFeatureExtractor", ["x", "at"], ["y"], domain=ML)],
          {"x": floats(*shape)}, ["y"], constants(at=np.array([2, 0, 2], np.int64)), domains=[ML])
+
+
+# ---- integers of 64 bits, many operands, nothing at all --------------------------------------------------------------
+rng = np.random.default_rng(22)
+LARGE = 2**53 + 1
+for kind, x, v in (("i64", np.array([[1, LARGE]]), -LARGE), ("u64", np.array([[1, 2**64 - 1]], np.uint64), 2**64 - 3)):
+    v = np.asarray(v, x.dtype)
+    case("pad_" + kind, [node("Pad", ["x", "pads", "v"], ["y"])], {"x": x}, [value("y", TYPES[x.dtype])],
+         constants(pads=np.array([1, 2, 0, -1]), v=v))
+    case(f"pad_{kind}_value_given", [node("Pad", ["x", "pads", "v"], ["y"])], {"x": x, "v": v},
+         [value("y", TYPES[x.dtype])], constants(pads=np.array([1, 2, 0, -1])))
+found = [value(name, T.INT64) for name in ("y", "first", "kind", "count")]
+for name, x, attributes in (("i64", np.array([LARGE, LARGE - 1, LARGE + 1, LARGE, LARGE - 1]), {}),
+                            ("i64_columns", np.array([[LARGE, LARGE - 1, LARGE + 1, LARGE], [1] * 4]),
+                             {"axis": 1, "sorted": 0})):
+    case("unique_" + name, [node("Unique", ["x"], [f.name for f in found], **attributes)], {}, found, constants(x=x))
+many = [f"p{i}" for i in range(130)]
+case("split_and_concat_130", [node("Split", ["x", "sizes"], many), node("Concat", many[::-1], ["y"], axis=0)],
+     {"x": floats(200, 2)}, ["y"], constants(sizes=np.array([i % 4 for i in range(129)] + [8])))
+for name, x, y in (("zero", 0, np.zeros((0, 0), np.int64)), ("one", 2, np.zeros((0, 1), np.int64))):
+    case("nonzero_of_a_number_" + name, [node("NonZero", ["x"], ["y"])], {"x": np.array(x, np.float32)},
+         [value("y", T.INT64)], results=[y])  # the specification's shapes; ONNX Runtime has a row
+for name, x in (("zeros", np.zeros((2, 3), np.float32)), ("one_zero", np.zeros(1, np.float32))):
+    case("dynamic_quantize_" + name, [node("DynamicQuantizeLinear", ["x"], ["y", "scale", "zero"])], {"x": x},
+         [value("y", T.UINT8), "scale", value("zero", T.UINT8)])
+
+
+# ---- what loops and scans collect ------------------------------------------------------------------------------------
+collecting = body([node("Add", ["a", "x"], ["b"]), node("Cast", ["i"], ["f"], to=T.FLOAT),
+                   node("Mul", ["f", "a"], ["s"]), node("Mul", ["i", "i"], ["k"])], [("a", "b")],
+                  [value("s", T.FLOAT, [2, 3]), value("k", T.INT64, [])])
+for n in (0, 1, 3):
+    case(f"loop_collects_two_{n}", [node("Loop", ["n", "", "x"], ["y", "s", "k"], body=collecting)],
+         {"x": floats(2, 3)}, ["y", "s", value("k", T.INT64)], constants(n=np.int64(n)))
+case("loop_collects_none_told_so", [node("Loop", ["n", "goes", "x"], ["y", "s", "k"], body=collecting)],
+     {"x": floats(2, 3)}, ["y", "s", value("k", T.INT64)], constants(n=np.int64(9), goes=np.bool_(False)))
+beside = graph([node("Add", ["s", "a"], ["t"]), node("Mul", ["t", "b"], ["z"]), node("Sub", ["a", "b"], ["w"])],
+               "beside", [value(v, T.FLOAT, [2, 3]) for v in "sab"], [value(v, T.FLOAT, [2, 3]) for v in "tzw"])
+for n in (1, 4, 600):
+    for axes, directions in (((2, 0), (0, 1)), ((-2, -1), (1, 0)), ((1, 2), (1, 1))):
+        shapes = [list(np.insert([2, 3], a % 3, n)) for a in axes]
+        case(f"scan_{n}_axes_{axes[0]}_{axes[1]}".replace("-", "m"),
+             [node("Scan", ["s", "a", "b"], ["t", "z", "w"], body=beside, num_scan_inputs=2, scan_input_axes=axes,
+                   scan_output_axes=axes[::-1], scan_input_directions=directions,
+                   scan_output_directions=directions[::-1])],
+             {"s": floats(2, 3), "a": floats(*shapes[0]) / 9, "b": floats(*shapes[1]) / 9}, ["t", "z", "w"])
+
+
+# ---- more of com.microsoft's ops -------------------------------------------------------------------------------------
+rng = np.random.default_rng(23)
+for queries, keys in ((5, 3), (3, 5), (4, 4)):
+    for name, mask in (("", None), ("_keys", [[0, 1, 1, 1, 1], [1, 0, 0, 0, 0]]), ("_lengths", [2, 1])):
+        given = {"q": floats(2, queries, 8), "k": floats(2, keys, 8), "v": floats(2, keys, 8)}
+        if mask:
+            given["mask"] = np.array(mask, np.int32)[..., :keys]
+        case(f"multi_head_causal_{queries}_{keys}{name}",
+             [ms("MultiHeadAttention", ["q", "k", "v"] + ["", "mask"] * bool(mask), num_heads=2, unidirectional=1)],
+             given, ["y"])
+for a, b, attributes in (((5, 2, 3, 4), (2, 3, 4, 6), {"transBatchA": 1}),
+                         ((2, 3, 4, 5), (6, 2, 3, 4), {"transBatchB": 1, "transA": 1, "transB": 1}),
+                         ((4, 3, 5), (4, 3, 6), {"transBatchA": 1, "transBatchB": 1, "transA": 1})):
+    case("fused_matmul_" + "_".join(attributes).lower(), [ms("FusedMatMul", ["a", "b"], alpha=0.5, **attributes)],
+         {"a": floats(*a), "b": floats(*b)}, ["y"])
+for last in (0, 1):
+    case(f"qlinear_global_average_{'last' if last else 'first'}",
+         [ms("QLinearGlobalAveragePool", ["x", "sx", "zx", "sy", "zy"], channels_last=last)],
+         {"x": of_bytes(u8, 2, 5, 4, 3)}, [value("y", T.UINT8)],
+         constants(sx=np.float32(0.1), zx=np.uint8(100), sy=np.float32(0.03), zy=np.uint8(120)))
+for turned in (0, 1):
+    b = of_bytes(i8, 7, 5)
+    case(f"qgemm_columns_{turned}", [ms("QGemm", ["a", "sa", "za", "b", "sb", "zb"], transB=turned)],
+         {"a": of_bytes(u8, 3, 7) // 2}, ["y"],  # on some machines ONNX Runtime's sums of larger ones saturate
+         constants(sa=np.float32(0.1), za=np.uint8(60), b=b.T.copy() if turned else b, sb=np.abs(floats(5)),
+                   zb=of_bytes(i8, 5)))
+
+
+# ---- sums of powers in f16 -------------------------------------------------------------------------------------------
+x = (300 * floats(1, 5, 6, 7)).astype(np.float16)
+for name, op, attributes in (("lp_pool_2", "LpPool", {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1]}),
+                             ("lp_pool_3", "LpPool", {"kernel_shape": [3, 2], "strides": [2, 1], "p": 3}),
+                             ("global_lp_pool", "GlobalLpPool", {}), ("lrn", "LRN", {"size": 3, "alpha": 0.01}),
+                             ("lp_normalization", "LpNormalization", {"axis": 1}),
+                             ("mean_variance", "MeanVarianceNormalization", {})):
+    case(name + "_f16", [node(op, ["x"], ["y"], **attributes)], {"x": x}, [value("y", T.FLOAT16)], wide=True)
+
+
+# ---- recurrent cells that are written out ----------------------------------------------------------------------------
+rng = np.random.default_rng(24)
+for op, gates, outputs, attributes in (
+        ("RNN", 1, 2, {"activations": ["ScaledTanh"], "activation_alpha": [0.7], "activation_beta": [1.3]}),
+        ("RNN", 1, 2, {"activations": ["Tanh", "Relu"], "direction": "bidirectional"}),
+        ("RNN", 1, 2, {"clip": 0.5, "direction": "reverse"}),
+        ("GRU", 3, 2, {"activations": ["HardSigmoid", "Softsign"], "clip": 0.8}),
+        ("GRU", 3, 2, {"activations": ["Sigmoid", "Elu", "HardSigmoid", "Affine"], "direction": "bidirectional",
+                       "activation_alpha": [0.6, 0.3, 0.9], "activation_beta": [0.4, 0.1], "linear_before_reset": 1}),
+        ("LSTM", 4, 3, {"clip": 0.4, "input_forget": 1}),
+        ("LSTM", 4, 3, {"activations": ["HardSigmoid", "LeakyRelu", "ThresholdedRelu", "Sigmoid", "Relu", "Tanh"],
+                        "activation_alpha": [0.25, 0.1, 0.05], "direction": "bidirectional"})):
+    many = 2 if attributes.get("direction") == "bidirectional" else 1
+    names = ["y", "h", "c"][:outputs]
+    given = {"x": floats(4, 3, 5), "w": floats(many, gates * 2, 5), "r": floats(many, gates * 2, 2),
+             "b": floats(many, gates * 4), "lengths": np.array([4, 1, 2], np.int32), "h0": floats(many, 3, 2)}
+    if op == "LSTM":
+        given.update(c0=floats(many, 3, 2), p=floats(many, 6))
+    case(f"recurrent_{op.lower()}_" + "_".join(attributes.get("activations", sorted(attributes))).lower(),
+         [node(op, list(given), names, hidden_size=2, **attributes)], given, names)

@@ -23,13 +23,21 @@ static void op_quick_gelu(cv *c) {
   cv_out(c, 0, cv_op2(c, G_MUL, x, s));
 }
 
+/* An operand whose rows lie before its batch, where `moves`: [rows, batch, columns]. */
+static ir_value *batch_first(cv *c, ir_value *x, bool moves) {
+  int64_t perm[TSR_MAX_RANK];
+  const int rank = cv_rank(x);
+  for (int i = 0; i < rank; i++) perm[i] = i < rank - 2 ? i + 1 : i == rank - 2 ? 0 : i;
+  return moves ? cv_transpose(c, x, perm) : x;
+}
+
 /* alpha a b, either with its last two dimensions swapped */
 static void op_fused_matmul(cv *c) {
   const double alpha = cv_float(c, "alpha", 1);
-  if (cv_int(c, "transBatchA", 0) || cv_int(c, "transBatchB", 0)) cv_refuse(c, "transBatchA and transBatchB");
-  ir_value *z =
-      cv_at2(c, G_MATMUL, cv_need(c, 0), cv_need(c, 1), TSR_BOOLEAN("transpose_a", cv_int(c, "transA", 0) != 0),
-             TSR_BOOLEAN("transpose_b", cv_int(c, "transB", 0) != 0));
+  ir_value *x = batch_first(c, cv_need(c, 0), cv_int(c, "transBatchA", 0) != 0),
+           *y = batch_first(c, cv_need(c, 1), cv_int(c, "transBatchB", 0) != 0);
+  ir_value *z = cv_at2(c, G_MATMUL, x, y, TSR_BOOLEAN("transpose_a", cv_int(c, "transA", 0) != 0),
+                       TSR_BOOLEAN("transpose_b", cv_int(c, "transB", 0) != 0));
   cv_out(c, 0, alpha != 1 ? cv_op2(c, G_MUL, z, cv_like(c, z, alpha)) : z);
 }
 
@@ -77,8 +85,10 @@ static ir_value *attend(cv *c, ir_value *q, ir_value *k, ir_value *v, ir_value *
   }
   if (causal) {
     const int64_t dims[2] = {cv_dim(q, 2), cv_dim(k, 2)};
-    ir_value *row = cv_iota(c, TSR_I32, 2, dims, 0), *at = cv_number(c, TSR_I32, (double)(dims[1] - dims[0]));
-    ir_value *seen = cv_compare(c, "le", cv_iota(c, TSR_I32, 2, dims, 1), cv_op2(c, G_ADD, row, at));
+    ir_value *row = cv_iota(c, TSR_I32, 2, dims, 0), *at = cv_iota(c, TSR_I32, 2, dims, 1);
+    ir_value *seen = cv_compare(c, "le", at, row);
+    if (dims[0] < dims[1]) /* as ONNX Runtime has it: the last query sees all of more keys */
+      seen = cv_op2(c, G_OR, seen, cv_compare(c, "eq", row, cv_number(c, TSR_I32, (double)(dims[0] - 1))));
     s = cv_where(c, seen, s, cv_like(c, s, -INFINITY));
   }
   return cv_heads_last(c, cv_op2(c, G_MATMUL, cv_at1(c, G_SOFTMAX, s, TSR_INT("axis", -1)), v));
@@ -119,18 +129,27 @@ static void op_multi_head(cv *c) {
              : attend(c, part[0], part[1], part[2], cv_in(c, 4), cv_in(c, 5), cv_int(c, "unidirectional", 0) != 0));
 }
 
-/* x, scale, zero of each operand, then the result's: computed as f32. */
-static ir_value *plain(cv *c, int at) {
+/* x less its zero point, as i32: x, scale, zero of each operand, then the result's. */
+static ir_value *steps_of(cv *c, int at) {
   ir_value *x = cv_cast(c, cv_need(c, at), TSR_I32);
-  if (cv_has(c, at + 2)) x = cv_op2(c, G_SUB, x, cv_cast(c, cv_need(c, at + 2), TSR_I32));
-  return cv_op2(c, G_MUL, cv_cast(c, x, TSR_F32), cv_need(c, at + 1));
+  return cv_has(c, at + 2) ? cv_op2(c, G_SUB, x, cv_cast(c, cv_need(c, at + 2), TSR_I32)) : x;
+}
+
+/* The same in f32. */
+static ir_value *plain(cv *c, int at) {
+  return cv_op2(c, G_MUL, cv_cast(c, steps_of(c, at), TSR_F32), cv_need(c, at + 1));
+}
+
+/* Steps of the result's scale, as its bytes. */
+static ir_value *bytes_at(cv *c, ir_value *y, int at) {
+  const tsr_dtype t = cv_has(c, at + 1) ? cv_need(c, at + 1)->type->dtype : cv_need(c, 0)->type->dtype;
+  y = cv_op1(c, G_ROUND, y);
+  if (cv_has(c, at + 1)) y = cv_op2(c, G_ADD, y, cv_cast(c, cv_need(c, at + 1), TSR_F32));
+  return cv_cast(c, y, t);
 }
 
 static ir_value *requantized(cv *c, ir_value *y, int at) {
-  const tsr_dtype t = cv_has(c, at + 1) ? cv_need(c, at + 1)->type->dtype : cv_need(c, 0)->type->dtype;
-  y = cv_op1(c, G_ROUND, cv_op2(c, G_DIV, y, cv_need(c, at)));
-  if (cv_has(c, at + 1)) y = cv_op2(c, G_ADD, y, cv_cast(c, cv_need(c, at + 1), TSR_F32));
-  return cv_cast(c, y, t);
+  return bytes_at(c, cv_op2(c, G_DIV, y, cv_need(c, at)), at);
 }
 
 static void qlinear_two(cv *c, graph_code code) {
@@ -150,13 +169,18 @@ static void op_qlinear_leaky(cv *c) {
   cv_out(c, 0, c->failed ? NULL : requantized(c, y, 3));
 }
 
+/* The sum is exact; scale and count are one factor. */
 static void op_qlinear_global_average(cv *c) {
   int64_t axes[TSR_MAX_RANK];
-  ir_value *x = plain(c, 0);
-  if (cv_int(c, "channels_last", 0)) cv_refuse(c, "channels_last");
-  for (int i = 2; i < cv_rank(x); i++) axes[i - 2] = i;
-  ir_value *y = cv_rank(x) > 2 ? cv_reduce(c, G_REDUCE_MEAN, x, axes, cv_rank(x) - 2, true) : cv_refuse(c, "no image");
-  cv_out(c, 0, c->failed ? NULL : requantized(c, y, 3));
+  double n = 1;
+  ir_value *x = steps_of(c, 0);
+  const int first = cv_int(c, "channels_last", 0) ? 1 : 2, rank = cv_rank(x);
+  if (rank < 3) return cv_out(c, 0, cv_refuse(c, "no image"));
+  for (int i = 0; i < rank - 2; i++) n *= (double)cv_dim(x, (int)(axes[i] = i + first));
+  ir_value *y = cv_cast(c, cv_reduce(c, G_REDUCE_SUM, x, axes, rank - 2, true), TSR_F32);
+  ir_value *factor = cv_op2(c, G_DIV, cv_need(c, 1), cv_op2(c, G_MUL, cv_need(c, 3), cv_number(c, TSR_F32, n)));
+  y = cv_op2(c, G_MUL, y, factor);
+  cv_out(c, 0, c->failed ? NULL : bytes_at(c, y, 3));
 }
 
 /* The result's scale and zero point come first, then each operand with its own. */

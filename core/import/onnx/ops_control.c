@@ -47,15 +47,26 @@ static void op_if(cv *c) {
 /* What a step adds to an output that has one more dimension. */
 typedef struct collected {
   ir_value *v[MOST_STEPS];
-  int64_t n;
+  int64_t n, axis; /* axis: of the result, which is negative where it counts from behind */
 } collected;
 
+static bool may_be_collected(cv *c, const ir_value *v) {
+  const bool sequence = v && cv_is_sequence(v);
+  if (v && !sequence && v->type->rank < TSR_MAX_RANK) return true;
+  return cv_refuse(c, sequence ? "a sequence is collected" : "too many dimensions") != NULL;
+}
+
 static void collect(cv *c, collected *to, ir_value *v) {
-  if (!v || cv_is_sequence(v) || v->type->rank >= TSR_MAX_RANK || to->n >= MOST_STEPS) {
-    cv_refuse(c, cv_is_sequence(v) ? "a sequence is collected" : "too many steps or dimensions");
-    return;
-  }
-  to->v[to->n++] = cv_with_axis(c, v, 0);
+  if (to->n >= MOST_STEPS) return (void)cv_refuse(c, "too many steps");
+  if (may_be_collected(c, v)) to->v[to->n++] = cv_with_axis(c, v, cv_axis(c, to->axis, cv_rank(v) + 1));
+}
+
+/* What is collected of values like v, of which there are none. */
+static ir_value *none_of(cv *c, const ir_value *v) {
+  int64_t dims[TSR_MAX_RANK] = {0};
+  if (c->failed || !may_be_collected(c, v)) return NULL;
+  memcpy(dims + 1, v->type->dims, sizeof *dims * (size_t)v->type->rank);
+  return cv_fill(c, v->type->dtype, v->type->rank + 1, dims, 0);
 }
 
 static ir_value *joined(cv *c, collected *x, bool backwards) {
@@ -64,15 +75,16 @@ static ir_value *joined(cv *c, collected *x, bool backwards) {
     x->v[i] = x->v[x->n - 1 - i];
     x->v[x->n - 1 - i] = v;
   }
-  return x->n ? cv_concat(c, (int)x->n, x->v, 0) : cv_refuse(c, "no step, whose results would have a shape");
+  if (!x->n) return cv_refuse(c, "no step, whose results would have a shape");
+  return cv_concat(c, (int)x->n, x->v, cv_axis(c, x->axis, cv_rank(x->v[0])));
 }
 
 /* Of a Loop: trip count, condition, then what is carried. The body: step, condition, carried; condition, carried,
  * collected. */
 typedef struct loop {
   const onnx_graph *g;
-  int n, more; /* carried, collected */
-  int64_t steps; /* -1: not known */
+  int n, more;            /* carried, collected */
+  int64_t steps;          /* -1: not known */
   ir_value *trips, *cond; /* NULL: no limit; true */
   ir_value *state[MOST_VALUES];
 } loop;
@@ -85,15 +97,15 @@ static int64_t known_number(cv *c, ir_value *v, int64_t otherwise) {
 /* Step by step. False: it can't be, as a condition isn't known or there are too many. */
 static bool written_out(cv *c, const loop *l) {
   ir_value *state[MOST_VALUES + 2] = {NULL}, *out[MOST_VALUES];
-  int64_t goes_on = l->cond ? known_number(c, l->cond, -1) : 1;
+  int64_t goes_on = l->cond ? known_number(c, l->cond, -1) : 1, taken = 0;
   collected *all = arena_array(&c->a, collected, l->more + 1);
   if (!all) return cv_refuse(c, "out of memory") == NULL;
   if (goes_on < 0 || l->steps < 0) return false;
   if (goes_on && l->steps > MOST_STEPS && l->steps < INT64_MAX) return false;
   for (int i = 0; i < l->n; i++) state[2 + i] = l->state[i];
-  for (int64_t i = 0; i < l->steps && goes_on && !c->failed; i++) {
-    if (i >= MOST_STEPS) return false;
-    state[0] = cv_constant(c, TSR_I64, 0, NULL, &i);
+  for (; taken < l->steps && goes_on && !c->failed; taken++) {
+    if (taken >= MOST_STEPS) return false;
+    state[0] = cv_constant(c, TSR_I64, 0, NULL, &taken);
     state[1] = cv_number(c, TSR_BOOL, 1);
     if (!c->graph(c, l->g, state, (size_t)l->n + 2, out)) break;
     if (cv_is_sequence(out[0])) cv_refuse(c, "its condition is a sequence");
@@ -101,10 +113,15 @@ static bool written_out(cv *c, const loop *l) {
     for (int k = 0; k < l->n; k++) state[2 + k] = out[1 + k];
     for (int k = 0; k < l->more; k++) collect(c, &all[k], out[1 + l->n + k]);
   }
+  if (!taken && l->more && !c->failed) { /* a step that isn't taken says the shapes of what none collect */
+    state[0] = cv_number(c, TSR_I64, 0);
+    state[1] = cv_number(c, TSR_BOOL, 1);
+    if (!c->graph(c, l->g, state, (size_t)l->n + 2, out)) return true;
+  }
   for (int i = 0; i < l->n && !c->failed; i++)
     if (cv_wants(c, i)) cv_out(c, i, state[2 + i]);
   for (int k = 0; k < l->more && !c->failed; k++)
-    if (cv_wants(c, l->n + k)) cv_out(c, l->n + k, joined(c, &all[k], false));
+    if (cv_wants(c, l->n + k)) cv_out(c, l->n + k, taken ? joined(c, &all[k], false) : none_of(c, out[1 + l->n + k]));
   return true;
 }
 
@@ -119,7 +136,7 @@ static ir_value *placed(cv *c, ir_value *x, ir_value *step, ir_value *v) {
  * what it is before the first step. */
 static ir_value *collector(cv *c, cv_region *r, int64_t steps, const ir_value *x, ir_value **first) {
   int64_t dims[TSR_MAX_RANK] = {steps};
-  if (!x || x->type->rank >= TSR_MAX_RANK) return cv_refuse(c, "too many dimensions");
+  if (!may_be_collected(c, x)) return NULL;
   for (int k = 0; k < x->type->rank; k++) dims[1 + k] = x->type->dims[k];
   const ir_builder here = c->b;
   c->b = r->outside;
@@ -207,6 +224,7 @@ typedef struct scan {
   ir_value *v[MOST_VALUES]; /* states, then what is read, whole */
   int axis[MOST_VALUES];    /* of the latter */
   bool backwards[MOST_VALUES], backwards_out[MOST_VALUES];
+  int64_t axis_out[MOST_VALUES];
 } scan;
 
 static bool read_scan(cv *c, scan *x) {
@@ -231,7 +249,7 @@ static bool read_scan(cv *c, scan *x) {
   }
   for (int k = 0; k < x->more && !c->failed; k++) {
     x->backwards_out[k] = direction(c, "scan_output_directions", k) != 0;
-    if (direction(c, "scan_output_axes", k)) cv_refuse(c, "scan_output_axes");
+    x->axis_out[k] = direction(c, "scan_output_axes", k);
   }
   return !c->failed;
 }
@@ -242,6 +260,7 @@ static void scan_written_out(cv *c, const scan *x, ir_value **out) {
   ir_value *state[MOST_VALUES], *next[MOST_VALUES];
   if (!all) return (void)cv_refuse(c, "out of memory");
   memcpy(state, x->v, sizeof state);
+  for (int k = 0; k < x->more; k++) all[k].axis = x->axis_out[k];
   for (int64_t s = 0; s < x->steps && !c->failed; s++) {
     for (int i = 0; i < x->scanned; i++) {
       ir_value *part = cv_part(c, x->v[x->n + i], x->axis[i], x->backwards[i] ? x->steps - 1 - s : s, 1);
@@ -253,6 +272,14 @@ static void scan_written_out(cv *c, const scan *x, ir_value **out) {
   }
   memcpy(out, state, sizeof *out * (size_t)x->n);
   for (int k = 0; k < x->more && !c->failed; k++) out[x->n + k] = joined(c, &all[k], x->backwards_out[k]);
+}
+
+/* The first axis as another. */
+static ir_value *moved(cv *c, ir_value *v, int64_t to) {
+  int64_t perm[TSR_MAX_RANK];
+  const int rank = cv_rank(v), axis = cv_axis(c, to, rank);
+  for (int i = 0; i < rank; i++) perm[i] = i == axis ? 0 : i < axis ? i + 1 : i;
+  return c->failed ? NULL : cv_transpose(c, v, perm);
 }
 
 /* As a `while`: step, states, what is collected. */
@@ -288,6 +315,7 @@ static void scan_as_while(cv *c, const scan *x, ir_value **done) {
   }
   cv_while(c, r, all, v, x->steps, results);
   memcpy(done, results + 1, sizeof *done * (size_t)(all - 1));
+  for (int i = 0; i < x->more && !c->failed; i++) done[x->n + i] = moved(c, done[x->n + i], x->axis_out[i]);
 }
 
 static void scan_once(cv *c, const scan *x, ir_value **out) {

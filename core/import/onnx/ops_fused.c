@@ -91,10 +91,7 @@ static void op_qgemm(cv *c) {
   ir_value *a = cv_need(c, 0), *b = cv_need(c, 3);
   if (cv_int(c, "transA", 0)) a = cv_rank(a) == 2 ? cv_swap(c, a, 0, 1) : cv_refuse(c, "operands of other dimensions");
   ir_value *sb = cv_need(c, 4);
-  if (cv_int(c, "transB", 0)) {
-    if (cv_rank(cv_need(c, 5)) == 1 && cv_dim(cv_need(c, 5), 0) > 1) cv_refuse(c, "a zero point of each column");
-    else b = cv_rank(b) == 2 ? cv_swap(c, b, 0, 1) : cv_refuse(c, "operands of other dimensions");
-  }
+  if (cv_int(c, "transB", 0)) b = cv_rank(b) == 2 ? cv_swap(c, b, 0, 1) : cv_refuse(c, "operands of other dimensions");
   ir_value *y = bytes_product(c, a, cv_need(c, 2), b, cv_need(c, 5));
   if (cv_has(c, 6)) y = cv_op2(c, G_ADD, y, cv_need(c, 6));
   ir_value *scale = cv_op2(c, G_MUL, cv_cast(c, cv_need(c, 1), TSR_F32), cv_cast(c, sb, TSR_F32));

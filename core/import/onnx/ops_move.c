@@ -4,6 +4,8 @@
 #include "core/base/dtype.h"
 #include "core/import/onnx/tables.h"
 
+enum { MOST_PARTS = 1 << 16 }; /* of a concatenation or a split */
+
 static void op_reshape(cv *c) {
   ir_value *x = cv_need(c, 0);
   int64_t dims[TSR_MAX_RANK];
@@ -63,12 +65,10 @@ static void op_transpose(cv *c) {
 }
 
 static void op_concat(cv *c) {
-  ir_value *x[CV_MOST_OPERANDS], *first = cv_need(c, 0);
+  ir_value **x = arena_array(&c->a, ir_value *, c->node->n_in + 1), *first = cv_need(c, 0);
   int n = 0;
   const int axis = cv_axis(c, cv_int(c, "axis", 1), cv_rank(first));
-  if (c->node->n_in > CV_MOST_OPERANDS) {
-    cv_refuse(c, "%zu operands, at most %d", c->node->n_in, CV_MOST_OPERANDS);
-  }
+  if (!x || c->node->n_in > MOST_PARTS) return cv_out(c, 0, cv_refuse(c, "%zu operands", c->node->n_in));
   for (size_t i = 0; i < c->node->n_in && !c->failed; i++) {
     ir_value *y = cv_need(c, (int)i);
     if (y && y->type->rank == 1 && !y->type->dims[0] && cv_rank(first) != 1) continue; /* empty, of no shape */
@@ -79,10 +79,12 @@ static void op_concat(cv *c) {
 
 static void op_split(cv *c) {
   ir_value *x = cv_need(c, 0);
-  int64_t sizes[CV_MOST_OPERANDS], at = 0;
+  if (c->node->n_out > MOST_PARTS) return cv_out(c, 0, cv_refuse(c, "%zu outputs", c->node->n_out));
   const int axis = cv_axis(c, cv_int(c, "axis", 0), cv_rank(x)), parts = (int)c->node->n_out;
-  const int n = cv_list(c, "split", 1, sizes, CV_MOST_OPERANDS);
-  if (parts > CV_MOST_OPERANDS || (n >= 0 && n != parts)) cv_refuse(c, "%d sizes for %d outputs", n, parts);
+  int64_t *sizes = arena_array(&c->a, int64_t, parts + 1), at = 0;
+  const int n = sizes ? cv_list(c, "split", 1, sizes, parts) : 0;
+  if (!sizes) return cv_out(c, 0, cv_refuse(c, "out of memory"));
+  if (n >= 0 && n != parts) cv_refuse(c, "%d sizes for %d outputs", n, parts);
   const int64_t length = cv_dim(x, axis), each = parts ? (length + parts - 1) / parts : 0;
   for (int i = 0; i < parts && !c->failed; i++) {
     if (n < 0) sizes[i] = at + each <= length ? each : length > at ? length - at : 0;
@@ -163,13 +165,31 @@ static ir_value *crop(cv *c, ir_value *x, int rank, int64_t *low, int64_t *high)
   return x;
 }
 
+/* Does the double that pad takes hold the constant's first element? */
+static bool is_double(const ir_value *v) {
+  const tsr_dtype t = v->type->dtype;
+  const int64_t exact = dtype_is_long(t) ? dtype_load_int(t, ir_get_attr(v->def, "value")->u.dense.data, 0) : 0;
+  return !dtype_is_long(t) || dtype_whole(t, graph_constant_at(v->def, 0)) == exact;
+}
+
+/* With a value that isn't known, or is no double: a choice between it and x, which is padded with zeros. */
+static ir_value *pad_by_choice(cv *c, ir_value *x, const int64_t *low, const int64_t *high, ir_value *value) {
+  if (!x || !value) return NULL;
+  if (ir_type_count(value->type) != 1) return cv_refuse(c, "a value of several elements");
+  ir_value *there = cv_pad(c, cv_fill(c, TSR_U8, x->type->rank, x->type->dims, 1), low, high, 0);
+  return cv_where(c, cv_cast(c, there, TSR_BOOL), cv_pad(c, x, low, high, 0),
+                  cv_cast(c, cv_reshape(c, value, 0, (int64_t[]){0}), x->type->dtype));
+}
+
 static ir_value *pad_with(cv *c, ir_value *x, const int64_t *low, const int64_t *high) {
   if (c->version < 11 || !cv_has(c, 2))
     return x && x->type->dtype == TSR_BOOL ? cv_cast(c, cv_pad(c, cv_cast(c, x, TSR_U8), low, high, 0), TSR_BOOL)
                                            : cv_pad(c, x, low, high, c->version < 11 ? cv_float(c, "value", 0) : 0);
   ir_value *value = cv_fold(c, cv_need(c, 2), true);
-  if (!value) return cv_refuse(c, "the value of padding depends on what the inputs hold");
-  return cv_pad(c, x, low, high, ir_type_count(value->type) ? graph_constant_at(value->def, 0) : 0);
+  if (!value) return pad_by_choice(c, x, low, high, cv_need(c, 2));
+  if (!ir_type_count(value->type)) return cv_pad(c, x, low, high, 0);
+  return is_double(value) ? cv_pad(c, x, low, high, graph_constant_at(value->def, 0))
+                          : pad_by_choice(c, x, low, high, value);
 }
 
 static void op_pad(cv *c) {

@@ -147,22 +147,27 @@ static void op_rms_norm(cv *c) {
 
 /* x / (sum of |x|^p)^(1/p) */
 static void op_lp_norm(cv *c) {
-  ir_value *x = cv_need(c, 0), *size = cv_op1(c, G_ABS, x);
+  ir_value *given = cv_need(c, 0);
+  if (!given) return;
+  ir_value *x = cv_cast(c, given, given->type->dtype == TSR_F64 ? TSR_F64 : TSR_F32), *size = cv_op1(c, G_ABS, x);
   const int64_t axis = cv_axis(c, cv_int(c, "axis", -1), cv_rank(x)), p = cv_int(c, "p", 2);
   if (p != 1 && p != 2) return cv_out(c, 0, cv_refuse(c, "p is 1 or 2"));
   if (p == 2) size = cv_op2(c, G_MUL, x, x);
   size = cv_reduce(c, G_REDUCE_SUM, size, &axis, 1, true);
-  cv_out(c, 0, cv_op2(c, G_DIV, x, p == 2 ? cv_op1(c, G_SQRT, size) : size));
+  cv_out(c, 0, cv_cast(c, cv_op2(c, G_DIV, x, p == 2 ? cv_op1(c, G_SQRT, size) : size), given->type->dtype));
 }
 
 static void op_mean_variance(cv *c) {
-  ir_value *x = cv_need(c, 0);
+  ir_value *given = cv_need(c, 0);
+  if (!given) return;
+  ir_value *x = cv_cast(c, given, given->type->dtype == TSR_F64 ? TSR_F64 : TSR_F32);
   int64_t axes[TSR_MAX_RANK] = {0, 2, 3};
-  const int given = cv_ints(c, "axes", axes, TSR_MAX_RANK), n = given < 0 ? 3 : given;
+  const int n_axes = cv_ints(c, "axes", axes, TSR_MAX_RANK), n = n_axes < 0 ? 3 : n_axes;
   for (int i = 0; i < n; i++) axes[i] = cv_axis(c, axes[i], cv_rank(x));
   ir_value *mean = cv_reduce(c, G_REDUCE_MEAN, x, axes, n, true), *d = cv_op2(c, G_SUB, x, mean);
   ir_value *variance = cv_reduce(c, G_REDUCE_MEAN, cv_op2(c, G_MUL, d, d), axes, n, true);
-  cv_out(c, 0, cv_op2(c, G_DIV, d, cv_op2(c, G_ADD, cv_op1(c, G_SQRT, variance), cv_like(c, x, 1e-9))));
+  ir_value *y = cv_op2(c, G_DIV, d, cv_op2(c, G_ADD, cv_op1(c, G_SQRT, variance), cv_like(c, x, 1e-9)));
+  cv_out(c, 0, cv_cast(c, y, given->type->dtype));
 }
 
 const cv_row onnx_rows_norm[] = {{"BatchNormalization", 7, op_batch_norm},

@@ -30,29 +30,45 @@ static void op_topk(cv *c) {
 
 /* How many there are must be known, or may be as many as can be; where they are need not. */
 static void op_nonzero(cv *c) {
-  ir_value *x = cv_need(c, 0), *known = cv_fold(c, x, true), *out[2] = {NULL};
+  ir_value *x = cv_need(c, 0), *known, *out[2] = {NULL};
+  const bool scalar = x && !x->type->rank; /* it has no indices, or one of no numbers */
+  if (scalar) x = cv_reshape(c, x, 1, (int64_t[]){1});
+  known = cv_fold(c, x, true);
   int64_t n = 0;
   if (!known && !c->o->bounded) return cv_out(c, 0, cv_refuse(c, CV_HOW_MANY));
   if (!known) n = x ? ir_type_count(x->type) : 0;
   for (int64_t i = 0; known && i < ir_type_count(known->type); i++) n += graph_constant_at(known->def, i) != 0;
   cv_make_n(c, G_NONZERO, 1, &x, CV_AT(TSR_INT("size", n), TSR_STRING("dtype", "i64")), 2, out);
-  cv_out(c, 0, out[0]);
+  cv_out(c, 0, scalar ? cv_part(c, out[0], 0, 0, 0) : out[0]);
 }
 
 /* ---- Unique: all is known, and so are its results ---------------------------------------------------------------- */
 
 typedef struct uniques {
-  const double *v;
+  const int64_t *v;               /* numbers in the elements' order */
   int64_t slices, length, stride; /* slice s has elements o * slices * stride + s * stride + i */
 } uniques;
 
-static double slice_at(const uniques *u, int64_t s, int64_t k) {
+/* A number for each element, ordered as they are and equal where they are: not a NaN, which is the last. */
+static int64_t order_of(tsr_dtype t, const ir_value *x, int64_t i) {
+  const ir_attr *a = ir_get_attr(x->def, "value");
+  if (dtype_is_long(t)) {
+    const int64_t v = dtype_load_int(t, a->u.dense.data, a->u.dense.splat ? 0 : (size_t)i);
+    return t == TSR_U64 ? (int64_t)((uint64_t)v ^ UINT64_C(1) << 63) : v;
+  }
+  const double v = graph_constant_at(x->def, i) + 0.0; /* no -0 */
+  int64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  return v != v ? INT64_MAX : bits < 0 ? INT64_MIN - bits : bits;
+}
+
+static int64_t slice_at(const uniques *u, int64_t s, int64_t k) {
   return u->v[k / u->stride * u->slices * u->stride + s * u->stride + k % u->stride];
 }
 
 static int compare(const uniques *u, int64_t a, int64_t b) {
   for (int64_t k = 0; k < u->length; k++) {
-    const double x = slice_at(u, a, k), y = slice_at(u, b, k);
+    const int64_t x = slice_at(u, a, k), y = slice_at(u, b, k);
     if (x < y) return -1;
     if (x > y) return 1;
   }
@@ -83,8 +99,7 @@ static int64_t find_kinds(const uniques *u, bool sorted, int64_t *first, int64_t
 
 static void op_unique(cv *c) {
   ir_value *x = cv_need(c, 0), *known = cv_fold(c, x, true);
-  if (!known || ir_type_count(known->type) > 4096)
-    return cv_out(c, 0, cv_refuse(c, CV_HOW_MANY));
+  if (!known || ir_type_count(known->type) > 4096) return cv_out(c, 0, cv_refuse(c, CV_HOW_MANY));
   const int64_t total = ir_type_count(known->type);
   uniques u = {.slices = total, .length = 1, .stride = 1};
   int axis = 0;
@@ -94,10 +109,10 @@ static void op_unique(cv *c) {
     u.length = u.slices ? total / u.slices : 0;
     for (int i = axis + 1; i < cv_rank(x); i++) u.stride *= cv_dim(x, i);
   } else x = cv_reshape(c, x, 1, &total);
-  double *v = arena_array(&c->a, double, total + 1);
+  int64_t *v = arena_array(&c->a, int64_t, total + 1);
   int64_t *lists = arena_array(&c->a, int64_t, 3 * u.slices + 1);
   if (!v || !lists) return cv_out(c, 0, cv_refuse(c, "out of memory"));
-  for (int64_t i = 0; i < total; i++) v[i] = graph_constant_at(known->def, i);
+  for (int64_t i = 0; i < total; i++) v[i] = order_of(known->type->dtype, known, i);
   u.v = v;
   int64_t *first = lists, *kind = lists + u.slices, *count = lists + 2 * u.slices;
   const int64_t n = find_kinds(&u, cv_int(c, "sorted", 1) != 0, first, kind, count);

@@ -80,6 +80,9 @@ static void op_average_pool(cv *c) {
   cv_out(c, 0, pool(c, G_AVERAGE_POOL, counts ? cv_windows_fit(c, x, &w, 0) : x, &w, counts));
 }
 
+/* As sums of powers are computed: what is narrower than f32 overflows. */
+static ir_value *widened(cv *c, ir_value *x) { return x && x->type->dtype != TSR_F64 ? cv_cast(c, x, TSR_F32) : x; }
+
 /* (sum of |x|^p)^(1/p), by the mean over windows with their padding as zeros. */
 static void op_lp_pool(cv *c) {
   ir_value *x = cv_need(c, 0);
@@ -89,11 +92,12 @@ static void op_lp_pool(cv *c) {
   if (!x || !cv_windows_read(c, x, NULL, &w)) return cv_out(c, 0, NULL);
   if (cv_int(c, "ceil_mode", 0)) return cv_out(c, 0, cv_refuse(c, "ceil_mode"));
   for (int i = 0; i < w.n; i++) n *= (double)w.kernel[i];
-  ir_value *y = cv_op1(c, G_ABS, x);
+  ir_value *y = cv_op1(c, G_ABS, widened(c, x));
   y = p == 2 ? cv_op2(c, G_MUL, y, y) : p == 1 ? y : cv_op2(c, G_POW, y, cv_like(c, y, (double)p));
   y = pool(c, G_AVERAGE_POOL, cv_windows_fit(c, y, &w, 0), &w, true);
   y = cv_op2(c, G_MUL, y, cv_like(c, y, n));
-  cv_out(c, 0, p == 1 ? y : p == 2 ? cv_op1(c, G_SQRT, y) : cv_op2(c, G_POW, y, cv_like(c, y, 1 / (double)p)));
+  y = p == 1 ? y : p == 2 ? cv_op1(c, G_SQRT, y) : cv_op2(c, G_POW, y, cv_like(c, y, 1 / (double)p));
+  cv_out(c, 0, cv_cast(c, y, x->type->dtype));
 }
 
 static void global(cv *c, graph_code code) {
@@ -108,13 +112,13 @@ static void op_global_average(cv *c) { global(c, G_REDUCE_MEAN); }
 static void op_global_max(cv *c) { global(c, G_REDUCE_MAX); }
 
 static void op_global_lp(cv *c) {
-  ir_value *x = cv_need(c, 0), *y = cv_op1(c, G_ABS, x);
+  ir_value *x = cv_need(c, 0), *y = cv_op1(c, G_ABS, widened(c, x));
   int64_t axes[TSR_MAX_RANK];
   const double p = (double)cv_int(c, "p", 2);
   for (int i = 2; i < cv_rank(x); i++) axes[i - 2] = i;
   if (cv_rank(x) < 3) return cv_out(c, 0, cv_refuse(c, "an image of %d dimensions", cv_rank(x)));
   y = cv_reduce(c, G_REDUCE_SUM, cv_op2(c, G_POW, y, cv_like(c, y, p)), axes, cv_rank(x) - 2, true);
-  cv_out(c, 0, cv_op2(c, G_POW, y, cv_like(c, y, 1 / p)));
+  cv_out(c, 0, cv_cast(c, cv_op2(c, G_POW, y, cv_like(c, y, 1 / p)), x->type->dtype));
 }
 
 /* Zeros but at the places that max_pool gave. */
@@ -157,7 +161,7 @@ static ir_value *lrn_power(cv *c, ir_value *x, bool positive) {
 
 /* x / (bias + alpha / size * sum of squares over neighbouring channels)^beta */
 static void op_lrn(cv *c) {
-  ir_value *x = cv_need(c, 0);
+  ir_value *given = cv_need(c, 0), *x = widened(c, given);
   const int64_t size = cv_int(c, "size", 1), n = cv_dim(x, 1), before = (size - 1) / 2, after = size - 1 - before;
   int64_t low[TSR_MAX_RANK] = {0}, high[TSR_MAX_RANK] = {0};
   if (size < 1 || size > 64) return cv_out(c, 0, cv_refuse(c, "size %lld", (long long)size));
@@ -171,7 +175,8 @@ static void op_lrn(cv *c) {
   const double alpha = cv_float(c, "alpha", 0.0001f), bias = cv_float(c, "bias", 1);
   ir_value *scaled = cv_op2(c, G_MUL, sum, cv_like(c, x, alpha / (double)size));
   ir_value *below = cv_op2(c, G_ADD, scaled, cv_like(c, x, bias));
-  cv_out(c, 0, cv_op2(c, G_DIV, x, lrn_power(c, below, alpha >= 0 && bias >= 0)));
+  ir_value *y = cv_op2(c, G_DIV, x, lrn_power(c, below, alpha >= 0 && bias >= 0));
+  cv_out(c, 0, given ? cv_cast(c, y, given->type->dtype) : NULL);
 }
 
 const cv_row onnx_rows_pool[] = {{"MaxPool", 1, op_max_pool},

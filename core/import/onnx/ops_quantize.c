@@ -90,7 +90,9 @@ void cv_quantize_dynamic(cv *c, ir_value *x, ir_value *out[3]) {
   ir_value *zero = cv_number(c, TSR_F32, 0);
   ir_value *low = cv_op2(c, G_MIN, cv_op1(c, G_REDUCE_MIN, x), zero);
   ir_value *high = cv_op2(c, G_MAX, cv_op1(c, G_REDUCE_MAX, x), zero);
-  ir_value *scale = cv_op2(c, G_DIV, cv_op2(c, G_SUB, high, low), cv_number(c, TSR_F32, 255));
+  ir_value *range = cv_op2(c, G_SUB, high, low), *scale = cv_op2(c, G_DIV, range, cv_number(c, TSR_F32, 255));
+  /* Zeros alone have scale 1, as ONNX Runtime has it. */
+  scale = cv_where(c, cv_compare(c, "eq", range, zero), cv_number(c, TSR_F32, 1), scale);
   ir_value *at = cv_op1(c, G_ROUND, cv_op2(c, G_DIV, cv_op1(c, G_NEG, low), scale));
   ir_value *point = cv_cast(c, at, TSR_U8);
   ir_value *y = cv_op1(c, G_ROUND, cv_op2(c, G_DIV, x, scale));

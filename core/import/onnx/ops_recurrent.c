@@ -2,96 +2,10 @@
  * LSTM of quantized weights. */
 #include <stdint.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/base/dtype.h"
+#include "core/import/onnx/recurrent.h"
 #include "core/import/onnx/tables.h"
-
-/* Other activations than these are refused. */
-static bool usual(cv *c, const char *const *want, int n, bool *relu) {
-  const onnx_attr *a = cv_attr(c, "activations");
-  if (cv_attr(c, "clip")) return cv_refuse(c, "clip") != NULL;
-  if (!a) return true;
-  for (size_t i = 0; i < a->n; i++) {
-    const char *word = want[i % (size_t)n];
-    if (relu && !strcasecmp(a->strings[i], "relu")) *relu = true;
-    else if (strcasecmp(a->strings[i], word)) return cv_refuse(c, "activation %s", a->strings[i]) != NULL;
-  }
-  return true;
-}
-
-typedef struct cell {
-  graph_code code;
-  int gates, states;
-  const char *acts[3];
-  int n_acts;
-} cell;
-
-/* ---- peepholes: written out, as lstm has none -------------------------------------------------------------------- */
-
-typedef struct peephole {
-  ir_value *x, *r, *c, *h, *p[3]; /* x: [steps, batch, gates * hidden], r: [gates * hidden, hidden]; p: of i, o, f */
-  ir_value *lengths;              /* [batch, 1], i32 */
-  int64_t steps, batch, hidden;
-  bool reverse;
-} peephole;
-
-static ir_value *gate(cv *c, ir_value *z, int k, int64_t hidden, ir_value *p, ir_value *cell) {
-  ir_value *sum = cv_part(c, z, 1, k * hidden, hidden);
-  return cv_op1(c, G_SIGMOID, cv_op2(c, G_ADD, sum, cv_op2(c, G_MUL, p, cell)));
-}
-
-/* i and f see the cell as it was, o as it is: y [steps, 1, batch, hidden]. */
-static ir_value *peephole_steps(cv *c, peephole *l) {
-  enum { MOST_STEPS = 512 };
-  ir_value **y = arena_array(&c->a, ir_value *, l->steps + 1);
-  if (!y || l->steps < 1 || l->steps > MOST_STEPS)
-    return cv_refuse(c, "%lld steps with peepholes", (long long)l->steps);
-  for (int64_t s = 0; s < l->steps && !c->failed; s++) {
-    const int64_t t = l->reverse ? l->steps - 1 - s : s, n = l->hidden;
-    ir_value *x = cv_reshape(c, cv_part(c, l->x, 0, t, 1), 2, (int64_t[]){l->batch, 4 * n});
-    ir_value *z = cv_op2(c, G_ADD, x, cv_at2(c, G_MATMUL, l->h, l->r, TSR_BOOLEAN("transpose_b", true)));
-    ir_value *i = gate(c, z, 0, n, l->p[0], l->c), *f = gate(c, z, 2, n, l->p[2], l->c);
-    ir_value *u = cv_op1(c, G_TANH, cv_part(c, z, 1, 3 * n, n));
-    ir_value *cell = cv_op2(c, G_ADD, cv_op2(c, G_MUL, f, l->c), cv_op2(c, G_MUL, i, u));
-    ir_value *h = cv_op2(c, G_MUL, gate(c, z, 1, n, l->p[1], cell), cv_op1(c, G_TANH, cell));
-    ir_value *is = cv_compare(c, "gt", l->lengths, cv_number(c, TSR_I32, (double)t));
-    y[t] = cv_reshape(c, cv_where(c, is, h, cv_like(c, h, 0)), 4, (int64_t[]){1, 1, l->batch, n});
-    l->c = cv_where(c, is, cell, l->c);
-    l->h = cv_where(c, is, h, l->h);
-  }
-  return c->failed ? NULL : cv_concat(c, (int)l->steps, y, 0);
-}
-
-/* Number d along the first axis, without it. */
-static ir_value *one(cv *c, ir_value *x, int64_t d) {
-  x = cv_part(c, x, 0, d, 1);
-  return x ? cv_reshape(c, x, x->type->rank - 1, x->type->dims + 1) : NULL;
-}
-
-static void peepholes(cv *c, ir_value *const *in, ir_value **out) {
-  const char *direction = cv_str(c, "direction", "forward");
-  const int64_t directions = cv_dim(in[1], 0), hidden = cv_dim(in[2], 2);
-  ir_value *parts[3][2] = {{NULL}};
-  if (directions > 2) cv_refuse(c, "%lld directions", (long long)directions);
-  for (int64_t d = 0; d < directions && !c->failed; d++) {
-    peephole l = {.steps = cv_dim(in[0], 0), .batch = cv_dim(in[0], 1), .hidden = hidden};
-    l.reverse = d == 1 || !strcmp(direction, "reverse");
-    ir_value *bias = one(c, in[3], d), *p = one(c, cv_in(c, 7), d);
-    bias = cv_op2(c, G_ADD, cv_part(c, bias, 0, 0, 4 * hidden), cv_part(c, bias, 0, 4 * hidden, 4 * hidden));
-    l.x = cv_at2(c, G_MATMUL, in[0], one(c, in[1], d), TSR_BOOLEAN("transpose_b", true));
-    l.x = cv_op2(c, G_ADD, l.x, bias);
-    l.r = one(c, in[2], d);
-    l.lengths = cv_reshape(c, in[4], 2, (int64_t[]){l.batch, 1});
-    l.h = one(c, in[5], d);
-    l.c = one(c, in[6], d);
-    for (int i = 0; i < 3; i++) l.p[i] = cv_part(c, p, 0, i * hidden, hidden);
-    parts[0][d] = peephole_steps(c, &l);
-    parts[1][d] = cv_reshape(c, l.h, 3, (int64_t[]){1, l.batch, hidden});
-    parts[2][d] = cv_reshape(c, l.c, 3, (int64_t[]){1, l.batch, hidden});
-  }
-  for (int i = 0; i < 3 && !c->failed; i++) out[i] = cv_concat(c, (int)directions, parts[i], i ? 0 : 1);
-}
 
 /* ---- cells ------------------------------------------------------------------------------------------------------- */
 
@@ -99,10 +13,8 @@ static void peepholes(cv *c, ir_value *const *in, ir_value **out) {
 static void recurrent(cv *c, const cell *k, ir_value *x, ir_value *w, ir_value *r) {
   ir_value *in[7] = {x, w, r}, *out[3] = {NULL};
   const bool batch_first = cv_int(c, "layout", 0) != 0;
-  bool relu = false;
-  if (!in[0] || !in[1] || !in[2] || !usual(c, k->acts, k->n_acts, k->code == G_RNN ? &relu : NULL))
-    return cv_out(c, 0, NULL);
-  if (cv_int(c, "input_forget", 0)) return cv_out(c, 0, cv_refuse(c, "input_forget"));
+  cell_way way;
+  if (!in[0] || !in[1] || !in[2] || !cell_read_way(c, k, &way)) return cv_out(c, 0, NULL);
   if (batch_first) in[0] = cv_swap(c, in[0], 0, 1);
   const tsr_dtype t = in[0]->type->dtype;
   const int64_t steps = cv_dim(in[0], 0), batch = cv_dim(in[0], 1), directions = cv_dim(in[1], 0),
@@ -116,13 +28,12 @@ static void recurrent(cv *c, const cell *k, ir_value *x, ir_value *w, ir_value *
   }
   tsr_attr attrs[2] = {TSR_STRING("direction", cv_str(c, "direction", "forward"))};
   int n_attrs = 1;
-  if (k->code == G_GRU)
-    attrs[n_attrs++] = (tsr_attr)TSR_BOOLEAN("linear_before_reset", cv_int(c, "linear_before_reset", 0) != 0);
-  if (k->code == G_RNN) attrs[n_attrs++] = (tsr_attr)TSR_STRING("activation", relu ? "relu" : "tanh");
+  if (k->code == G_GRU) attrs[n_attrs++] = (tsr_attr)TSR_BOOLEAN("linear_before_reset", way.linear);
+  if (k->code == G_RNN) attrs[n_attrs++] = (tsr_attr)TSR_STRING("activation", way.relu ? "relu" : "tanh");
   int n_in = 5 + k->states;
   const bool plain = !cv_has(c, 4) && !cv_has(c, 5) && !cv_has(c, 6);
   if (plain) n_in = cv_has(c, 3) ? 4 : 3;
-  if (k->code == G_LSTM && cv_has(c, 7)) peepholes(c, in, out);
+  if (!way.usual) cell_write_out(c, k, &way, in, out);
   else cv_make_n(c, k->code, n_in, in, attrs, n_attrs, 1 + k->states, out);
   if (batch_first) { /* [steps, directions, batch, hidden] to [batch, steps, directions, hidden] */
     out[0] = cv_transpose(c, out[0], (int64_t[]){2, 0, 1, 3});
@@ -160,7 +71,7 @@ static ir_value *known_weights(cv *c, const ir_value *w, ir_value *const part[2]
   float *y = al_alloc(NULL, size, sizeof(float));
   if (!y) return c->oom = true, cv_refuse(c, "out of memory");
   const int flip = w->type->dtype == TSR_I8 ? 0x80 : 0; /* both numbers are 128 higher then, their difference is not */
-  for (int64_t line = 0; line < n[0] * n[2]; line++) { /* of the result */
+  for (int64_t line = 0; line < n[0] * n[2]; line++) {  /* of the result */
     const int64_t d = line / n[2], j = line % n[2];
     const int z = zero[(d * columns[1] + (columns[1] > 1 ? j : 0)) * by_zero] ^ flip;
     const float s = scale[(d * columns[0] + (columns[0] > 1 ? j : 0)) * by_scale];

@@ -1,0 +1,3 @@
+
+J¤Í`T`Æ]] _6^ZÙaba¦^˜_¯bõa/ZaYdúc[_Úbgbq\_#dÚc-^¡bqbÙ[Oa~dd3ZcYc÷[aÂ`^ÍY˜b›b=TaÕcbŞ^f]_à^Gcd+b“`¥c,d aŠc”c¯aaßcdVbßaÌa«aƒa-dtdÔa`äabâ`Z`(aã`…]x]i]a^^ÿ]]°`Š`]®^Ó]æ`•`×`ô`\`x`à]ªaea¶b÷`½`ü_³\l_‹^äbÂa\aØ`b`§`I_d!b³`<`¹`c_\ea¯``_w`_\;`¢_{`T`^`Ş_ç`×`[aĞ`“_ó`D`laVaa__a¿`
+ap``Š_”^”_U^ó`:_<_7`–__Û]7_]YY·^¹^^ZX°^ö^U\¿_¥_†aZa*cPcã]c``¦auadRc®_`­_V``/d–cŒ`—`%`«aŒafba!bbË_Éa¯a:`J`aUaÑ\¹a®a
