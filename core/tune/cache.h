@@ -82,7 +82,7 @@ bool cache_clear(tune_cache *c);
 /* JSON, schema 1: {"schema":1,"entries":[{"op":...,"config":...,"trials":[...]}]}. */
 TSR_MUST_USE tsr_status cache_export(tune_cache *c, strb *out);
 typedef struct cache_import_count {
-  size_t added, kept, refused; /* new; already there; malformed */
+  size_t added, kept, refused; /* new; already there; malformed, of a merge damaged entries and trials */
 } cache_import_count;
 /* Entries of other devices are welcome: their key can't match here. `replace` overwrites what is there. */
 TSR_MUST_USE tsr_status cache_import(tune_cache *c, const char *text, size_t n, const char *file, bool replace,
@@ -91,6 +91,7 @@ TSR_MUST_USE tsr_status cache_merge(tune_cache *c, tune_cache *from, bool replac
 typedef struct cache_check {
   size_t entries, bad_entries, bad_trials;
   bool file_sound;
+  char first_bad[192]; /* the key of the first damaged entry, or of the first that has a damaged trial; "": none */
 } cache_check;
 bool cache_verify(tune_cache *c, cache_check *out);
 

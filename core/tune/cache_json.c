@@ -118,8 +118,7 @@ static bool read_entry(const json *j, tune_key *key, tune_entry *e) {
 static void import_trials(tune_cache *c, const tune_key *key, const json *list) {
   for (const json *t = list && list->type == JSON_ARRAY ? list->first : NULL; t; t = t->next) {
     tune_trial trial = {.ns = json_num(t, "ns", 0), .registers = json_num(t, "registers", -1)};
-    if (read_config(t, "config", false, trial.config) &&
-        json_copy_str(t, "state", "", trial.state, sizeof trial.state))
+    if (read_config(t, "config", false, trial.config) && json_copy_str(t, "state", "", trial.state, sizeof trial.state))
       cache_keep_trial(c, key, &trial);
   }
 }
@@ -165,6 +164,9 @@ tsr_status cache_merge(tune_cache *c, tune_cache *from, bool replace, cache_impo
   strb_init(&b, NULL);
   tsr_status st = cache_export(from, &b);
   if (!st) st = cache_import(c, strb_text(&b), b.n, "merge", replace, count);
+  cache_check damaged; /* its text has what is sound */
+  cache_verify(from, &damaged);
+  if (!st) count->refused += damaged.bad_entries + damaged.bad_trials;
   strb_clear(&b);
   return st;
 }

@@ -71,13 +71,23 @@ typedef struct each_walk {
   tune_cache *c;
   each_row *row;
   size_t n, cap, bad;
+  char first_bad[sizeof((cache_check *)0)->first_bad];
 } each_walk;
+
+/* Of a row that may hold anything. */
+static void keep_key(char *out, size_t size, const char *key) {
+  size_t i = 0;
+  if (*out || !key) return;
+  for (; key[i] && i + 1 < size; i++) out[i] = key[i] < ' ' || key[i] > '~' ? '?' : key[i];
+  out[i] = 0;
+}
 
 static bool each_entry_row(void *user, const db_row *r) {
   each_walk *w = user;
   tune_entry e;
   if (!cache_read_entry(r, &e)) {
     w->bad++;
+    keep_key(w->first_bad, sizeof w->first_bad, r->text[0]);
     return true;
   }
   size_t bytes = 0;
@@ -94,7 +104,7 @@ static bool each_entry_row(void *user, const db_row *r) {
   return true;
 }
 
-static size_t each_counting(tune_cache *c, cache_entry_fn fn, void *user, size_t *bad) {
+static size_t each_counting(tune_cache *c, cache_entry_fn fn, void *user, cache_check *check) {
   each_walk w = {.c = c};
   bool more = true;
   if (!c) return 0;
@@ -110,7 +120,10 @@ static size_t each_counting(tune_cache *c, cache_entry_fn fn, void *user, size_t
     al_free(&c->al, w.row[i].text, w.row[i].bytes, 16);
   }
   al_free_array(&c->al, w.row, w.cap);
-  if (bad) *bad = w.bad;
+  if (check) {
+    check->bad_entries = w.bad;
+    if (*w.first_bad) memcpy(check->first_bad, w.first_bad, sizeof w.first_bad);
+  }
   return w.n;
 }
 
@@ -124,6 +137,7 @@ static bool check_row(void *user, const db_row *r) {
 typedef struct verify_walk {
   tune_cache *c;
   size_t bad;
+  char first_bad[sizeof((cache_check *)0)->first_bad];
 } verify_walk;
 
 static bool verify_entry(void *user, const tune_key *key, const char *text, const tune_entry *e) {
@@ -134,6 +148,7 @@ static bool verify_entry(void *user, const tune_key *key, const char *text, cons
   db_run(v->c->d, DB_TRIALS, &arg, 1, cache_trial_row, &w, NULL);
   pthread_mutex_unlock(&v->c->lock);
   v->bad += w.bad;
+  if (w.bad) keep_key(v->first_bad, sizeof v->first_bad, text);
   return true;
 }
 
@@ -145,7 +160,8 @@ bool cache_verify(tune_cache *c, cache_check *out) {
   db_run(c->d, DB_CHECK, NULL, 0, check_row, &out->file_sound, NULL);
   pthread_mutex_unlock(&c->lock);
   verify_walk v = {c, 0};
-  out->entries = each_counting(c, verify_entry, &v, &out->bad_entries);
+  out->entries = each_counting(c, verify_entry, &v, out);
   out->bad_trials = v.bad;
+  if (!*out->first_bad) memcpy(out->first_bad, v.first_bad, sizeof v.first_bad);
   return readable && out->file_sound && !out->bad_entries && !out->bad_trials;
 }

@@ -16,6 +16,25 @@ static void make_newer(cli *c) {
   if (f) fclose(f);
 }
 
+/* A byte of each entry's strategy is another, so that its sum isn't its own. */
+static void damage(cli *c, const char *name) {
+  static const char word[] = "hybrid";
+  char path[256];
+  cli_path(c, name, path, sizeof path);
+  FILE *f = fopen(path, "r+b");
+  char *bytes = malloc(1 << 20);
+  const size_t n = f && bytes ? fread(bytes, 1, 1 << 20, f) : 0;
+  int places = 0;
+  for (size_t i = 0; i + sizeof word <= n; i++) {
+    if (memcmp(bytes + i, word, sizeof word - 1)) continue;
+    fseek(f, (long)i, SEEK_SET), fputc('H', f);
+    places++;
+  }
+  cli_check(c, places, "a strategy in the file");
+  free(bytes);
+  if (f) fclose(f);
+}
+
 static const struct { const char *args, *says; } refused[] = {
     {"cache", "needs one of list, show"},
     {"cache dust", "needs one of list, show"},
@@ -102,6 +121,11 @@ int main(void) {
              "removed 1 entries and 2 trials from .tessera/cache/third.sqlite, 0.0 kB of compiled binaries");
   cli_expect(&c, "cache list --name third", 0, "0 entries, 0 trials");
 
+  damage(&c, ".tessera/cache/second.sqlite");
+  cli_expect(&c, "cache verify --name second", 1, "DAMAGED: 0 entries, 1 damaged entries, 0 damaged trials, file sound");
+  cli_check(&c, strstr(c.said, "the first damage is of ") && strstr(c.said, "64x64x64"), "which entry is damaged");
+  cli_expect(&c, "cache list --name second", 0, "1 damaged entries are left out, the first is ");
+  cli_expect(&c, "cache merge .tessera/cache/second.sqlite --name third", 1, "0 added, 0 kept, 1 refused");
   make_newer(&c);
   cli_expect(&c, "cache list", 0,
              "0 entries, 0 trials in .tessera/cache/default.v1.sqlite; a newer library's file is left alone: "

@@ -186,8 +186,7 @@ static void print_row(coll_bench *b, int64_t bad) {
         "\"bytes\": %ld, \"algbw\": %.6g, \"busbw\": %.6g, \"cores\": %d, \"threads\": %d, \"oversubscribed\": %.6g, "
         "\"environment\": ",
         (long long)bad, slack_of(b), c->wire ? tsr_dtype_name(c->wire) : "", bad ? "false" : "true", b->ranks,
-        b->transport->name, b->path, c->algorithm, b->bytes, algbw,
-        busbw, b->cores, b->threads, per_core);
+        b->transport->name, b->path, c->algorithm, b->bytes, algbw, busbw, b->cores, b->threads, per_core);
     const tsr_device_info none = {.name = "", .driver = "", .arch = ""};
     bench_env_json(&b->env, &none, stdout);
     printf(", \"baseline\": null, \"baseline_median_us\": null, \"ratio\": null}\n");
@@ -201,8 +200,8 @@ static void print_row(coll_bench *b, int64_t bad) {
          tsr_dtype_name(c->dtype), b->median, algbw, busbw);
   if (bound > 0) printf("%5.0f%%", 100 * bound / b->median);
   else printf("%6s", "n/a");
-  printf("  %s  cores=%d oversubscribed=%.3gx%s%s\n", bad ? "WRONG" : "ok", b->cores, per_core,
-         c->wire ? " wire=" : "", c->wire ? tsr_dtype_name(c->wire) : "");
+  printf("  %s  cores=%d oversubscribed=%.3gx%s%s\n", bad ? "WRONG" : "ok", b->cores, per_core, c->wire ? " wire=" : "",
+         c->wire ? tsr_dtype_name(c->wire) : "");
 }
 
 static int run_one(coll_bench *b, coll_op op) {
@@ -211,8 +210,8 @@ static int run_one(coll_bench *b, coll_op op) {
   b->like.op = op;
   b->like.count = op == COLL_BARRIER ? 0 : b->bytes / (long)size;
   const bool engine = b->transport->engine != NULL, own_team = !engine && !b->like.wire && !b->link;
-  b->like.algorithm = engine || b->like.wire == TSR_I8     ? "its_own"
-                      : b->asked ? b->asked->name
+  b->like.algorithm = engine || b->like.wire == TSR_I8 ? "its_own"
+                      : b->asked                       ? b->asked->name
                                  : coll_choose(b->table.rows, (size_t)b->table.n, &b->like, b->ranks, b->link != NULL);
   b->in_bytes = ((size_t)b->like.count * size + 127) / 64 * 64;
   b->out_bytes = b->in_bytes + n * size;
@@ -408,6 +407,9 @@ int bench_coll(int argc, char **argv) {
     return cli_usage("bench", "--ranks %ld is not 1 to %d", ranks, COLL_MAX_RANKS);
   if (sized && (b.bytes < 0 || b.bytes > (long)1 << 32))
     return cli_usage("bench", "--bytes %ld is not 0 to 2^32", b.bytes);
+  const long size = (long)tsr_dtype_size(b.like.dtype);
+  if (sized && b.bytes % size)
+    return cli_usage("bench", "--bytes %ld is no whole number of %s, which has %ld", b.bytes, dtype, size);
   if (b.ms < 1 || b.ms > 600000) return cli_usage("bench", "--milliseconds %ld is not 1 to 600000", b.ms);
   b.ranks = (int32_t)ranks, b.asked = a;
   b.cores = (int)sysconf(_SC_NPROCESSORS_ONLN);

@@ -31,6 +31,10 @@ static int do_list(tune_cache *c, const cache_args *a) {
   size_t n = cache_list(c, a->operand, a->json, &b);
   print(&b);
   strb_clear(&b);
+  cache_check v;
+  cache_verify(c, &v);
+  if (v.bad_entries)
+    fprintf(stderr, "tessera cache: %zu damaged entries are left out, the first is %s\n", v.bad_entries, v.first_bad);
   if (a->json) return EXIT_OK;
   cache_info i;
   cache_describe(c, &i);
@@ -104,7 +108,7 @@ static int do_verify(tune_cache *c, const cache_args *a) {
     printf("{\"sound\": %s, \"file_sound\": %s, \"entries\": %zu, \"bad_entries\": %zu, \"bad_trials\": %zu}\n",
            sound ? "true" : "false", v.file_sound ? "true" : "false", v.entries, v.bad_entries, v.bad_trials);
   else
-    printf("%s: %zu entries, %zu damaged entries, %zu damaged trials, file %s: %s%s%s\n",
+    printf("%s: %zu entries, %zu damaged entries, %zu damaged trials, file %s: %s%s%s%s%s\n",
            sound        ? "sound"
            : i.readable ? "DAMAGED"
                         : "UNREADABLE",
@@ -112,7 +116,7 @@ static int do_verify(tune_cache *c, const cache_args *a) {
            v.file_sound ? "sound"
            : i.readable ? "damaged"
                         : "unreadable",
-           i.path, i.why[0] ? "; " : "", i.why);
+           i.path, v.first_bad[0] ? "; the first damage is of " : "", v.first_bad, i.why[0] ? "; " : "", i.why);
   return sound ? EXIT_OK : EXIT_WRONG;
 }
 

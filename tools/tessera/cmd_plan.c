@@ -2,6 +2,7 @@
  * why it is none), a program or a model would cost on a machine. All from constants that are printed with sources;
  * nothing runs. */
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,7 +158,8 @@ int plan_training(const plan_request *q, int64_t stages, dist_training *out) {
   if (q->schedule && (out->schedule = dist_pipeline_named(q->schedule)) == N_PIPELINES)
     return cli_usage("plan", "no schedule \"%s\"; `tessera plan --help` lists them", q->schedule);
   if (q->zero > 3) return cli_usage("plan", "--zero %ld is not 0 to 3", q->zero);
-  out->chunks = out->schedule != PIPELINE_INTERLEAVED ? 1 : q->chunks > 0 ? (int)(q->chunks & 0xffff) : 2;
+  if (q->chunks > UINT16_MAX) return cli_usage("plan", "--chunks %ld is not 1 to %d", q->chunks, UINT16_MAX);
+  out->chunks = out->schedule != PIPELINE_INTERLEAVED ? 1 : q->chunks > 0 ? (int)q->chunks : 2;
   if (q->chunks > 1 && out->schedule != PIPELINE_INTERLEAVED)
     return cli_usage("plan", "--chunks is for --schedule interleaved");
   if (q->microbatches > 1 << 20) return cli_usage("plan", "--microbatches %ld is not 1 to 2^20", q->microbatches);
@@ -203,8 +205,9 @@ int cmd_plan(int argc, char **argv) {
   if (!cli_options("plan", &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
   for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
     const long *number = options[k].number;
-    if (number && *number < 0 && *number != CLI_NOT_GIVEN)
-      return cli_usage("plan", "%s %ld is not 0 or more", options[k].name, *number);
+    const int least = number == &r.microbatches || number == &r.chunks || number == &r.batch;
+    if (number && *number < least && *number != CLI_NOT_GIVEN)
+      return cli_usage("plan", "%s %ld is not %d or more", options[k].name, *number, least);
   }
   const bool other = r.mesh || r.schedule || r.html || r.trace || r.search || r.microbatches != CLI_NOT_GIVEN ||
                      r.chunks != CLI_NOT_GIVEN || r.batch != CLI_NOT_GIVEN || r.zero != CLI_NOT_GIVEN;

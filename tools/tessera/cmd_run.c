@@ -34,8 +34,9 @@ static int save_output(run_state *r, int i, const char *path) {
   bool narrow = t.dtype == TSR_F16 || t.dtype == TSR_BF16 || t.dtype == TSR_F8E4M3 || t.dtype == TSR_F8E5M2 ||
                 t.dtype == TSR_TF32 || t.dtype == TSR_COMPLEX32 || dtype_packed(t.dtype);
   if (!rc && narrow) {
-    const tsr_dtype byte = dtype_packed(t.dtype),
-                    to = dtype_is_complex(t.dtype) ? TSR_COMPLEX64 : byte ? byte : TSR_F32;
+    const tsr_dtype byte = dtype_packed(t.dtype), to = dtype_is_complex(t.dtype) ? TSR_COMPLEX64
+                                                       : byte                    ? byte
+                                                                                 : TSR_F32;
     const size_t bytes = cli_count(&t.shape) * tsr_dtype_size(to);
     npy_array wide = {.dtype = to, .shape = t.shape, .bytes = bytes, .data = malloc(bytes + 1)};
     if (wide.data) npy_convert(&x, to, wide.data);
@@ -61,7 +62,6 @@ static void summary(run_state *r) {
 }
 
 static int execute(run_state *r, long repeat) {
-  if (repeat < 0 || repeat > MAX_REPEAT) return cli_usage("run", "--repeat %ld: 0 to %d", repeat, MAX_REPEAT);
   double *us = malloc(sizeof *us * (size_t)(repeat > 0 ? repeat : 1));
   if (!us) return cli_usage("run", "no memory for %ld times", repeat);
   tsr_status st = NULL;
@@ -111,8 +111,8 @@ static int run_file(run_state *r, const char *device, const tsr_compile_options 
   int rc = st ? cli_fail(st) : program_file_compile(&r->file, shapes, inputs, r->ctx, r->dev, options, &r->prog);
   for (int i = 0; i < outputs->n && !rc; i++)
     if ((which[i] = find_output(r, outputs->text[i])) < 0) rc = EXIT_USAGE;
-  r->o = (operands){.command = "run", .file = r->file.path, .dev = r->dev, .prog = r->prog, .seed = (uint64_t)seed,
-                    .share = true};
+  r->o = (operands){
+      .command = "run", .file = r->file.path, .dev = r->dev, .prog = r->prog, .seed = (uint64_t)seed, .share = true};
   program_file_clear(&r->file);
   if (!rc) rc = operands_make(&r->o, inputs);
   if (!rc) rc = execute(r, repeat);
@@ -131,7 +131,7 @@ static tsr_tune tune_of(const char *name) {
 int cmd_run(int argc, char **argv) {
   const char *device = NULL, *policy = NULL, *precision = NULL, *tune = NULL, *weights_file = NULL;
   mesh_run mesh = {0};
-  long seed = 0, repeat = 0;
+  long seed = 0, repeat = CLI_NOT_GIVEN;
   input_source inputs = {.npy.command = "run"};
   named_files outputs = {.command = "run"};
   shape_list shapes = {.command = "run", .find = input_shape, .user = &inputs};
@@ -158,11 +158,14 @@ int cmd_run(int argc, char **argv) {
   tsr_compile_options o = {.tune = tune_of(tune)};
   tsr_status st = cli_numerics(policy, precision, &o);
   if (st) return cli_fail(st);
+  if (repeat != CLI_NOT_GIVEN && (repeat < 1 || repeat > MAX_REPEAT))
+    return cli_usage("run", "--repeat %ld is not 1 to %d", repeat, MAX_REPEAT);
   if (!mesh.mesh && (mesh.search || mesh.explain || mesh.transport || mesh.row_chunks))
     return cli_usage("run", "--search, --explain, --transport and --row-chunks are for --mesh");
   if (mesh.row_chunks < 0 || mesh.row_chunks > 1 << 20) return cli_usage("run", "--row-chunks is 0 to 1048576");
   if (mesh.transport && strcmp(mesh.transport, "mpi")) return cli_usage("run", "--transport is mpi");
-  if (mesh.mesh && (precision || tune || weights_file || repeat || inputs.npy.n || outputs.n || shapes.n))
+  if (mesh.mesh && (precision || tune || weights_file || repeat != CLI_NOT_GIVEN || inputs.npy.n || outputs.n ||
+                    shapes.n || shapes.bounded))
     return cli_usage("run", "--mesh takes --device, --policy, --seed, --transport, --search, --row-chunks and "
                             "--explain");
   run_state r = {0};

@@ -163,7 +163,10 @@ static int with_graph(const tune_args *a, tsr_context *ctx, tsr_device *dev, con
   tsr_schedule candidate = {0};
   char *text = NULL;
   int64_t d[3] = {0};
-  if (a->tile && (cli_parse_shape(a->tile, d, 3) < 1)) return cli_usage("tune", "--tile is MxNxK");
+  const int n_tile = a->tile ? cli_parse_shape(a->tile, d, 3) : 0;
+  for (int i = 0; i < n_tile; i++)
+    if (d[i] < 1) return cli_usage("tune", "--tile %s: its extents are 1 or more", a->tile);
+  if (a->tile && n_tile < 1) return cli_usage("tune", "--tile is MxNxK");
   candidate.m = d[0], candidate.n = d[1], candidate.k = d[2];
   if ((a->tile || a->candidate) && !a->explain) return cli_usage("tune", "--tile and --candidate go with --explain");
   if (a->candidate && (st = parse_candidate(a->candidate, &candidate))) return bad_candidate(a->candidate, st);
@@ -194,16 +197,15 @@ static int explain_attention(const tune_args *a, tsr_context *ctx, tsr_device *d
 
 int cmd_tune(int argc, char **argv) {
   tune_args a = {.samples = CLI_NOT_GIVEN};
-  const option options[] = {{.name = "--shape", .text = &a.shape},       {.name = "--dtype", .text = &a.dtype},
-                            {.name = "--device", .text = &a.device},     {.name = "--strategy", .text = &a.strategy},
-                            {.name = "--samples", .number = &a.samples}, {.name = "--policy", .text = &a.policy},
-                            {.name = "--precision", .text = &a.precision},
-                            {.name = "--cache", .text = &a.cache},       {.name = "--seed", .number = &a.seed},
-                            {.name = "--record", .text = &a.record},     {.name = "--tile", .text = &a.tile},
-                            {.name = "--json", .flag = &a.json},         {.name = "--space", .flag = &a.space},
-                            {.name = "--knobs", .text = &a.knobs},       {.name = "--explain", .flag = &a.explain},
-                            {.name = "--again", .flag = &a.again},       {.name = "--candidate", .text = &a.candidate},
-                            {.name = "--profile", .text = &a.profile}};
+  const option options[] = {{.name = "--shape", .text = &a.shape},         {.name = "--dtype", .text = &a.dtype},
+                            {.name = "--device", .text = &a.device},       {.name = "--strategy", .text = &a.strategy},
+                            {.name = "--samples", .number = &a.samples},   {.name = "--policy", .text = &a.policy},
+                            {.name = "--precision", .text = &a.precision}, {.name = "--cache", .text = &a.cache},
+                            {.name = "--seed", .number = &a.seed},         {.name = "--record", .text = &a.record},
+                            {.name = "--tile", .text = &a.tile},           {.name = "--json", .flag = &a.json},
+                            {.name = "--space", .flag = &a.space},         {.name = "--knobs", .text = &a.knobs},
+                            {.name = "--explain", .flag = &a.explain},     {.name = "--again", .flag = &a.again},
+                            {.name = "--candidate", .text = &a.candidate}, {.name = "--profile", .text = &a.profile}};
   if (!cli_options("tune", &argc, argv, options, sizeof options / sizeof *options)) return EXIT_USAGE;
   if (argc != 2) return cli_usage("tune", "needs one FILE or OP");
   if (a.space + a.explain + (a.record != NULL) > 1)

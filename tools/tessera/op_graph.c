@@ -38,7 +38,7 @@ static const struct op_form {
   int n;
   tsr_attr attrs[3];
   const char *operands[OP_GRAPH_OPERANDS];
-  int results; /* of an op that has as many as it is given; 0: one, or the row's number */
+  int results;    /* of an op that has as many as it is given; 0: one, or the row's number */
   const char *of; /* the op, of a name that there is for one use of it alone; NULL: the name */
 } forms[] = {
     {"ifft", 1, {TSR_INTS("axes", planes, 2)}, {NULL}},
@@ -202,8 +202,7 @@ static tsr_status build(tsr_context *ctx, const char *op, const tsr_shape s[OP_G
   const tsr_attr *attrs;
   int n = op_graph_operands(op), n_attrs = op_graph_attrs(op, &attrs), n_results = op_graph_results(op);
   tsr_status st = tsr_graph_create(ctx, "main", &g);
-  for (int i = 0; i < n && !st; i++)
-    st = tsr_graph_input(g, names[i], op_graph_operand_type(op, i, t), s[i], &v[i]);
+  for (int i = 0; i < n && !st; i++) st = tsr_graph_input(g, names[i], op_graph_operand_type(op, i, t), s[i], &v[i]);
   if (!st) st = tsr_graph_op_results(g, op_graph_name(op), v, n, attrs, n_attrs, r, n_results);
   for (int i = 0; i < n_results && !st; i++) st = tsr_graph_output(g, r[i]);
   if (st) tsr_graph_destroy(&g);
@@ -220,6 +219,8 @@ int op_graph(const char *command, tsr_context *ctx, const char *what, const char
   if ((!shape || named) && op_graph_is_file(what))
     return dtype ? op_graph_dtype(command, what) : from_file(command, ctx, what, shape, out);
   if (strpbrk(what, "/.")) return cli_usage(command, "--shape of a file's input is NAME=2x3.., not \"%s\"", shape);
+  if (!op_graph_row(what))
+    return cli_usage(command, "%s: no such file, and no such operation (`tessera ops` lists them)", what);
   if (!shape) return cli_usage(command, "%s needs --shape (matmul: MxNxK or BxMxNxK; others: ROWSxCOLS)", what);
   tsr_dtype t = tsr_dtype_parse(dtype ? dtype : "f32");
   int n = cli_parse_shape(shape, d, 8);

@@ -87,6 +87,8 @@ static int find(const plan_request *q, const dist_model *m, arena *a, const dist
     return *n ? EXIT_OK : cli_usage("plan", "%s can't be cut into %lld ranks", m->name, (long long)ranks);
   }
   const int pp = dist_mesh_axis(&mesh, "pp", 2);
+  if (pp < 0 && (q->schedule || q->chunks != CLI_NOT_GIVEN))
+    return cli_usage("plan", "--schedule and --chunks are of meshes with an axis pp");
   best[0].mesh = mesh;
   int rc = plan_training(q, pp < 0 ? 1 : mesh.size[pp], &best[0].training);
   if (rc) return rc;
@@ -98,8 +100,11 @@ int plan_model(const plan_request *q, const dist_model *m) {
   dist_machine machine;
   arena a;
   int n = 0, tried = 0;
+  if (q->search && q->mesh) return cli_usage("plan", "--search finds a model's mesh: it takes --ranks, not --mesh");
+  if (q->search && (q->schedule || q->chunks != CLI_NOT_GIVEN))
+    return cli_usage("plan", "--search tries all schedules: --schedule and --chunks go with --mesh");
   if (!q->mesh && !(q->search && q->ranks > 0))
-    return cli_usage("plan", "a model needs --mesh, or --search with --ranks or --mesh");
+    return cli_usage("plan", "a model needs --mesh, or --search with --ranks");
   arena_init(&a, NULL);
   int rc = plan_machine(q, &a, &machine);
   if (!rc) rc = find(q, m, &a, &machine, best, &n, &tried);
