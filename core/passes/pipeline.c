@@ -6,6 +6,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/knob.h"
+#include "core/ir/graph/ops.h"
 #include "core/passes/graph/complex.h"
 #include "core/passes/graph/convolutions.h"
 #include "core/passes/graph/expand_ops.h"
@@ -69,7 +70,18 @@ static tsr_status precision(const pipeline *p, ir_module *m, ir_module **out) {
   return graph_apply_precision(m, p->precision, &p->options);
 }
 
+/* A constant that the device can't hold is told as that, not as what its extents are too large for later. */
+static tsr_status constant_fits(ir_op *op, void *user) {
+  const pipeline *p = user;
+  const int64_t most = p->caps->max_buffer_bytes;
+  if (!graph_is(op, G_CONSTANT) || !most || ir_type_bytes(op->results[0]->type) <= most) return NULL;
+  return ir_error_at(op, op->loc, TSR_OUT_OF_MEMORY, "split the tensor",
+                     "a constant of %lld bytes; the device allows %lld at once",
+                     (long long)ir_type_bytes(op->results[0]->type), (long long)most);
+}
+
 static tsr_status to_schedule(const pipeline *p, ir_module *m, ir_module **out) {
+  TSR_TRY(ir_walk(m->root, constant_fits, (void *)(uintptr_t)p));
   return graph_to_schedule(m, &p->options, out);
 }
 

@@ -124,6 +124,11 @@ static const struct { const char *what, *text, *says; } cases[] = {
 #define SQUARE(n, t) "%A: tensor<" n "x" n "x" t ">"
 #define NEG "%0 = \"tessera.graph.neg\"(%A)"
 static const struct { const char *what, *args, *text, *says; } later[] = {
+    {"a constant that no device holds", "run x.mlir --device cpu:0",
+     "\"tessera.graph.func\"() ({\n%0 = \"tessera.graph.constant\"() {value = dense<1.0> : tensor<1099511627776xf32>} : () "
+     "-> tensor<1099511627776xf32>\n%1 = \"tessera.graph.reduce_sum\"(%0) : (tensor<1099511627776xf32>) -> "
+     "tensor<f32>\n\"tessera.graph.return\"(%1) : (tensor<f32>) -> ()\n}) {sym_name = \"main\"} : () -> ()\n",
+     "x.mlir:2:6: a constant of 4398046511104 bytes"},
     {"four terabytes", "run x.mlir", FUNC(SQUARE("1048576", "f32"), NEG), "x.mlir:3:6: no memory for output 0: 4398046511104 bytes"},
     {"of output", "run x.mlir", FUNC("%A: tensor<1xf32>", "%0 = \"tessera.graph.broadcast\"(%A) {shape = [1099511627776]}"), "x.mlir:3:6: no memory for output 0: 4398046511104 bytes"},
     {"between kernels", "run x.mlir", FUNC("%A: tensor<2048x1xf32>, %B: tensor<1x536870912xf32>", "%1 = \"tessera.graph.matmul\"(%A, %B)\n%0 = \"tessera.graph.softmax\"(%1)"), "x.mlir:3:6: a temporary of 4398046511104 bytes"},
