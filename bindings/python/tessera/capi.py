@@ -80,7 +80,29 @@ def take_text(context, text):
 
 
 def utf8(text):
-    return None if text is None else str(text).encode("utf-8")
+    """A name for the library, where a zero byte would end it."""
+    if text is None:
+        return None
+    try:
+        made = str(text).encode("utf-8")
+    except UnicodeEncodeError as why:
+        raise errors.argument(f"{text!r:.80} is no text: {why.reason}") from None
+    if b"\0" in made:
+        raise errors.argument(f"{text!r:.80} has a zero byte")
+    return made
+
+
+def path_bytes(path, op):
+    """A file's name for the library."""
+    try:
+        made = os.fsencode(path)
+    except TypeError:
+        raise errors.argument(f"{type(path).__name__} is no file's name", op) from None
+    except UnicodeEncodeError as why:
+        raise errors.argument(f"{path!r:.80} is no file's name: {why.reason}", op) from None
+    if b"\0" in made:
+        raise errors.argument(f"{path!r:.80} has a zero byte", op)
+    return made
 
 
 def text_bytes(text):

@@ -95,6 +95,8 @@ def view(x) -> arrays.View:
     if int(kind[0]) not in (CPU, 3):  # CUDA's pinned memory is the host's too
         raise errors.argument(f"memory of DLPack's device type {int(kind[0])}", "from_dlpack",
                               "copy it to the host first")
+    if not hasattr(x, "__dlpack__"):
+        raise errors.argument(f"{type(x).__name__} has no __dlpack__", "from_dlpack")
     try:
         capsule = x.__dlpack__(max_version=(1, 1))
     except TypeError:

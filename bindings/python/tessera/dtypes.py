@@ -39,7 +39,7 @@ def of(given):
         return given
     name = given if isinstance(given, str) else getattr(given, "name", None) or getattr(given, "__name__", "")
     name = _OTHER.get(name, name)
-    code = capi.tsr_dtype_parse(str(name).encode())
+    code = capi.tsr_dtype_parse(capi.utf8(name))
     if not code:
         raise errors.argument(f"unknown data type {given!r}", "dtype", "one of " + ", ".join(ROWS))
     return NAMES[code]

@@ -1,6 +1,8 @@
 """Exceptions: a status of the library with its parts, and what could not be traced."""
 from __future__ import annotations
 
+import operator
+
 
 class Error(Exception):
     """A failed call. `code` is a TSR_ constant of tessera.capi, `name` its text; `level`, `op`, `cause` and `hint` are
@@ -59,3 +61,28 @@ def argument(cause, op="", hint=""):
     text = f"[python] {op}: {cause}" if op else f"[python] {cause}"
     return ArgumentError(f"{text} ({hint})" if hint else text, capi.TSR_INVALID_ARGUMENT, "invalid argument", "python",
                          op, cause, hint)
+
+
+def whole(value, op, least=-2**63, most=2**63 - 1):
+    """An integer within bounds: ctypes would take the low bits of a larger number."""
+    try:
+        value = operator.index(value)
+    except Error:  # of what is traced
+        raise
+    except TypeError:
+        raise argument(f"{value!r:.80} is no whole number", op) from None
+    if not least <= value <= most:
+        if most - least >= 2**64 - 1:
+            raise argument(f"{value} has more than 64 bits", op)
+        raise argument(f"{value} is not {least} to {most}", op)
+    return value
+
+
+def listed(values, op, what):
+    """What is given one by one, as a tuple."""
+    try:
+        return tuple(values)
+    except Error:
+        raise
+    except TypeError:
+        raise argument(f"{type(values).__name__} is no list of {what}", op) from None

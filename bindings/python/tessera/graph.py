@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 
 from . import arrays, capi, dtypes, errors, options, runtime
 from . import trace as trace_module
@@ -127,7 +126,7 @@ class Graph(Handle):
         given = range(self.n_given) if wrt is None else [wrt] if isinstance(wrt, (int, str)) else wrt
         try:
             places = [names.index(w) if isinstance(w, str) else range(len(names))[w] for w in given]
-        except (ValueError, IndexError):
+        except (TypeError, ValueError, IndexError):
             raise errors.argument(f"no input {wrt!r}", "grad", ", ".join(names)) from None
         return (ctypes.c_uint32 * max(len(places), 1))(*(p + 1 for p in places)), len(places)
 
@@ -210,7 +209,10 @@ def load(model, shapes=None, values=None) -> Graph:
         desc.data = ctypes.cast(ctypes.c_char_p(keep[0]), ctypes.c_void_p)
         desc.bytes = len(keep[0])
     else:
-        desc.path = os.fsencode(model)
+        desc.path = capi.path_bytes(model, "load")
+    for given in (shapes or {}, values or {}):
+        if not isinstance(given, dict) or not all(isinstance(name, str) for name in given):
+            raise errors.argument(f"{given!r:.80} is no dict by the inputs' names", "load")
     names = sorted(set(shapes or {}) | set(values or {}))
     rows = (capi.tsr_import_input * max(len(names), 1))()
     for row, name in zip(rows, names):
@@ -222,7 +224,7 @@ def load(model, shapes=None, values=None) -> Graph:
             row.dtype, row.data = dtypes.CODES[held.dtype], held.address
             row.shape = trace_module.shape_struct(held.shape)
         if name in (shapes or {}):
-            row.shape = trace_module.shape_struct(tuple(shapes[name]))
+            row.shape = trace_module.shape_struct(shapes[name])
     desc.inputs, desc.n_inputs = rows, len(names)
     handle = ctypes.c_void_p()
     capi.tsr_graph_import(runtime.context().handle, ctypes.byref(desc), ctypes.byref(handle))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 
-from . import capi, options, runtime
+from . import capi, errors, options, runtime
 from .program import recorders
 from .runtime import Handle, text_of
 
@@ -57,7 +57,7 @@ class Profile(Handle):
         with self._lock, text_of() as t:
             capi.tsr_profile_trace(self.handle, t.out)
         if path is not None:
-            with open(path, "w", encoding="utf-8") as f:
+            with open(capi.path_bytes(path, "profile.trace"), "w", encoding="utf-8") as f:
                 f.write(t.value)
         return t.value
 
@@ -83,6 +83,7 @@ def session() -> Profile:
 
 def steps(function, n) -> Profile:
     """Calls a function n times; all that it runs belongs to one step, however many programs that are."""
+    n = errors.whole(n, "profile", 1, 2**31 - 1)
     made = Profile()
     failures: list = []
 
@@ -104,6 +105,7 @@ def steps(function, n) -> Profile:
 def of(what, given=(), n_steps=10, device=None) -> Profile:
     """graph.profile: of a graph on random inputs, or of a function (with what it is called with)."""
     from . import graph as graphs
+    n_steps = errors.whole(n_steps, "profile", 1, 2**31 - 1)
     if isinstance(what, graphs.Graph) and not given:
         made, keep = options.build(what.key())
         there, handle = runtime.device(device), ctypes.c_void_p()

@@ -170,7 +170,7 @@ def device(which=None) -> Device:
         owner = context()
         if key not in _devices:
             handle = ctypes.c_void_p()
-            capi.tsr_device_open(owner.handle, key.encode(), ctypes.byref(handle))
+            capi.tsr_device_open(owner.handle, capi.utf8(key), ctypes.byref(handle))
             _devices[key] = Device(handle, owner)
         return _devices[key]
 

@@ -3,9 +3,13 @@ compiles from then on, until reset() or the end of a `with scope():`. Values tha
 the library says so."""
 from __future__ import annotations
 
+import ctypes
+
 from . import capi, errors, options, trace
 
-_KNOBS = tuple(name for name, _ in capi.tsr_schedule._fields_ if name != "kernel")
+_FIELDS = dict(capi.tsr_schedule._fields_)
+_KNOBS = tuple(name for name in _FIELDS if name != "kernel")
+_MOST = 2**31 - 1
 
 
 def _set(**values):
@@ -21,9 +25,10 @@ def _switch(on):
 
 def tile(shape, autotune=False):
     """The block tile (m, n, k); fewer numbers leave the others open. With autotune the tuner may replace it."""
-    given = (shape,) if isinstance(shape, int) else tuple(int(x) for x in shape)
-    if not 1 <= len(given) <= 3 or min(given) < 1:
+    given = (shape,) if isinstance(shape, int) else errors.listed(shape, "schedule.tile", "extents")
+    if not 1 <= len(given) <= 3:
         raise errors.argument(f"tile {given}", "schedule.tile", "1 to 3 numbers, (BM, BN, BK)")
+    given = [_positive("tile", x) for x in given]
     _set(**dict(zip("mnk", given)), **({"autotune": True} if autotune else {}))
 
 
@@ -36,7 +41,8 @@ def use_shared_memory(on=True, padding=None):
     """Whether tiles are staged through shared memory, and the elements added to each row of them."""
     _set(use_shared=_switch(on))
     if padding is not None:
-        _set(padding=int(padding) if padding else -1)
+        elements = errors.whole(padding, "schedule.use_shared_memory", 0, _MOST)
+        _set(padding=elements if elements else -1)
 
 
 def async_copy(on=True):
@@ -76,7 +82,7 @@ def cluster(blocks):
 
 def matrix_path(name):
     """The matrix path, by its name: "coopmat", "lane_n", "wgmma", "scalar", ..."""
-    _set(matrix_path=str(name))
+    _set(matrix_path=_of_field("matrix_path", name, "schedule.matrix_path"))
 
 
 def autotune(on=True):
@@ -92,9 +98,18 @@ def pipelined():
 
 
 def _positive(name, value):
-    if int(value) < 1:
-        raise errors.argument(f"{value}", "schedule." + name, "a number from 1 on")
-    return int(value)
+    return errors.whole(value, "schedule." + name, 1, _MOST)
+
+
+def _of_field(name, value, op):
+    """A value of the library's struct, as its field takes it: ctypes would take another, or only its low bits."""
+    kind = _FIELDS[name]
+    if kind is ctypes.c_char_p:
+        if not isinstance(value, str):
+            raise errors.argument(f"{name}={value!r:.80} is no text", op)
+        capi.utf8(value)
+        return value
+    return bool(value) if kind is ctypes.c_bool else errors.whole(value, op + " " + name, -_MOST - 1, _MOST)
 
 
 def current() -> dict:
@@ -113,5 +128,5 @@ def scope(**knobs):
         if name not in _KNOBS:
             raise errors.argument(f"no knob {name!r}", "schedule.scope", ", ".join(_KNOBS))
     kept = dict(options.scope().schedule)
-    kept.update(knobs)
+    kept.update((name, _of_field(name, value, "schedule.scope")) for name, value in knobs.items())
     return options.Setting(schedule=tuple(sorted(kept.items())))

@@ -295,7 +295,8 @@ def from_dlpack(x, device=None) -> Tensor:
 
 def zeros(shape, dtype="f32", device=None) -> Tensor:
     """A tensor of zeros."""
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    shape = (shape,) if isinstance(shape, int) else errors.listed(shape, "zeros", "dimensions")
+    shape = tuple(errors.whole(n, "zeros", 0) for n in shape)
     made = Tensor(dtypes.of(dtype), shape)
     made.storage = Storage.empty(runtime.device(device), made.nbytes)
     made.storage.fill_zero()

@@ -3,7 +3,6 @@ value of it."""
 from __future__ import annotations
 
 import ctypes
-import operator
 import os
 import struct
 import sys
@@ -48,14 +47,12 @@ def cannot(cause, hint=""):
 
 
 def whole(value):
-    """An integer of 64 bits: ctypes would take the low ones of a larger number."""
-    value = operator.index(value)
-    if not -2**63 <= value < 2**63:
-        raise errors.argument(f"{value} has more than 64 bits", "tensor")
-    return value
+    """An integer of 64 bits."""
+    return errors.whole(value, "tensor")
 
 
 def shape_struct(shape):
+    shape = errors.listed(shape, "tensor", "dimensions")
     made = capi.tsr_shape(rank=len(shape))
     if len(shape) > capi.TSR_MAX_RANK:
         raise errors.argument(f"rank {len(shape)}; at most {capi.TSR_MAX_RANK}", "tensor")

@@ -52,6 +52,20 @@ def _row(raw):
     return row
 
 
+_KINDS = {"samples_fixed": bool, "again": bool, "stop_fraction": float}
+
+
+def _of_kind(name, value, kind):
+    """An option as the library's struct takes it."""
+    if kind is int:
+        return errors.whole(value, "autotune " + name, 0)
+    if kind is str and value is None:
+        return None
+    if not isinstance(value, (int, float) if kind is float else kind):
+        raise errors.argument(f"{name}={value!r:.80} is no {kind.__name__}", "autotune")
+    return value
+
+
 class _Search:
     """One call of tsr_graph_tune with its options, which must stay where they are."""
 
@@ -62,7 +76,8 @@ class _Search:
         for name in given:
             if name not in known:
                 raise errors.argument(f"no option {name!r}", "autotune", ", ".join(sorted(known | {"progress"})))
-        self.text = {n: capi.utf8(given.pop(n)) for n in ("strategy", "knobs") if given.get(n)}
+        self.text = {n: capi.utf8(_of_kind(n, given.pop(n), str)) for n in ("strategy", "knobs") if n in given}
+        given = {name: _of_kind(name, value, _KINDS.get(name, int)) for name, value in given.items()}
         self.hooks = capi.tsr_tune_hooks()
         self._callback = dict(capi.tsr_tune_hooks._fields_)["progress"](self._progress)
         self.hooks.progress = self._callback

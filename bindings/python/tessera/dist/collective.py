@@ -10,6 +10,9 @@ from .. import capi, errors, trace
 
 def _raw(x, name, axis, attributes):
     """The Description that a collective of the ranks' own blocks gives: each rank's program is the op alone."""
+    for what, value in attributes:
+        if not isinstance(value, (int, str)):
+            raise errors.argument(f"{what} {value!r:.80}", "collective")
     from . import spmd
     key = ("collective", name, axis, x.dtype, x._part(0)[1], attributes)
     program = x.mesh.programs.get(key)
@@ -73,6 +76,7 @@ def _shape_of_blocks(x, axis):
 
 def all_reduce(x, axis, reduction="sum"):
     """Every rank has the sum (min, max, prod) of the axis's ranks."""
+    x.mesh.extent(axis)
     if axis in x.partial and reduction == "sum":
         return x.added_up(axis)
     _warn_whole("all_reduce", x, axis, reduction)
@@ -84,6 +88,8 @@ def all_reduce(x, axis, reduction="sum"):
 
 def reduce_scatter(x, axis, dim=0, reduction="sum"):
     """The sum of the axis's ranks, of which each keeps its part along a dimension."""
+    x.mesh.extent(axis)
+    dim = errors.whole(dim, "collective", -x.ndim, x.ndim - 1)
     if axis in x.partial and reduction == "sum":
         return x.scattered(axis, dim)
     _warn_whole("reduce_scatter", x, axis, reduction)
@@ -106,6 +112,7 @@ def all_to_all(x, axis, dim):
     """The dimension that the axis cuts becomes whole, and `dim` is cut by it instead."""
     from .mesh import spec_of
     x.mesh.extent(axis)
+    dim = errors.whole(dim, "collective", -x.ndim, x.ndim - 1)
     cuts = [list(axes) for axes in _without(x.cuts, axis)]
     cuts[dim].append(axis)
     return x.redistribute(spec_of(cuts))
@@ -113,6 +120,7 @@ def all_to_all(x, axis, dim):
 
 def broadcast(x, axis, root=0):
     """Every rank has the block of the axis's rank `root`."""
+    root = errors.whole(root, "collective", 0, x.mesh.extent(axis) - 1)
     x = x.summed()
     shape = _shape_of_blocks(x, axis)
     raw = _raw(x, "broadcast_from", axis, (("root", root),))

@@ -30,8 +30,10 @@ class Mesh(Handle):
     destroy = "tsr_mesh_destroy"
 
     def __init__(self, axes, devices, shape=None):
-        self.axes = tuple(axes)
-        given = list(range(devices)) if isinstance(devices, int) else list(devices)
+        self.axes = errors.listed(axes, "dist.Mesh", "axes")
+        if isinstance(devices, int):
+            devices = range(errors.whole(devices, "dist.Mesh", 1, 2**20))
+        given = errors.listed(devices, "dist.Mesh", "devices")
         if not given:
             raise errors.argument("no devices", "dist.Mesh")
         self.devices = [runtime.device(d if isinstance(d, str) else None) for d in given]
@@ -40,9 +42,10 @@ class Mesh(Handle):
         desc = capi.tsr_mesh_desc(axes=names, n_axes=len(self.axes), ranks=len(given), devices=handles,
                                   n_devices=len(given))
         if shape is not None:
-            if len(tuple(shape)) != len(self.axes):
-                raise errors.argument(f"shape {tuple(shape)} for {len(self.axes)} axes", "dist.Mesh")
-            sizes = (ctypes.c_int64 * len(self.axes))(*shape)
+            shape = errors.listed(shape, "dist.Mesh", "extents")
+            if len(shape) != len(self.axes):
+                raise errors.argument(f"shape {shape} for {len(self.axes)} axes", "dist.Mesh")
+            sizes = (ctypes.c_int64 * len(self.axes))(*(errors.whole(n, "dist.Mesh") for n in shape))
             desc.sizes = sizes
         handle = ctypes.c_void_p()
         capi.tsr_mesh_create(runtime.context().handle, ctypes.byref(desc), ctypes.byref(handle))
@@ -68,6 +71,7 @@ class Mesh(Handle):
 
     def coordinates(self, rank) -> dict:
         """The place of a rank on each axis."""
+        rank = errors.whole(rank, "dist.Mesh", 0, self.size - 1)
         return {a: capi.tsr_mesh_coordinate(self.handle, rank, capi.utf8(a)) for a in self.axes}
 
     def groups(self, axis) -> list:
@@ -80,7 +84,7 @@ class Mesh(Handle):
 
     def extent(self, axis):
         """The number of ranks along an axis."""
-        if axis not in self.shape:
+        if not isinstance(axis, str) or axis not in self.shape:
             raise errors.argument(f"no axis {axis!r}", "dist.Mesh", ", ".join(self.axes))
         return self.shape[axis]
 
@@ -115,7 +119,8 @@ class ShardSpec:
     repeated. A part that is named several times is cut by all of these axes."""
 
     def __init__(self, partition=(), mesh_axes=()):
-        self.partition, self.mesh_axes = tuple(map(str, partition)), tuple(mesh_axes)
+        self.partition = tuple(map(str, errors.listed(partition, "dist.ShardSpec", "parts")))
+        self.mesh_axes = errors.listed(mesh_axes, "dist.ShardSpec", "mesh axes")
         if len(self.partition) != len(self.mesh_axes):
             raise errors.argument(f"partition {self.partition} along axes {self.mesh_axes}", "dist.ShardSpec",
                                   "as many axes as parts")

@@ -49,11 +49,15 @@ def distribute(x, layout, mesh, dtype=None):
 def tensor(shape, layout=None, mesh=None, dtype="f32"):
     """A tensor of zeros with this layout; without a mesh one of this process alone. It takes no memory until it is
     computed with or written."""
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    shape = (shape,) if isinstance(shape, int) else errors.listed(shape, "dist.tensor", "dimensions")
     return make(shape, dtypes.of(dtype), mesh or _local_mesh(), layout or ShardSpec())
 
 
 def make(shape, dtype, mesh, layout):
+    if not isinstance(mesh, Mesh):
+        raise errors.argument(f"{type(mesh).__name__} is no mesh", "dist.tensor", "a dist.Mesh")
+    if not isinstance(layout, ShardSpec):
+        raise errors.argument(f"{type(layout).__name__} is no layout", "dist.tensor", "a dist.ShardSpec")
     handle = ctypes.c_void_p()
     capi.tsr_dist_tensor_create(mesh.handle, dtypes.CODES[dtype], trace.shape_struct(shape),
                                 ctypes.byref(layout.raw()), capi.TSR_UNEVEN_PAD, ctypes.byref(handle))
@@ -88,6 +92,7 @@ class Sharded(Operators):
     # ---- the ranks' parts ------------------------------------------------------------------------------------------
 
     def _part(self, rank):
+        rank = errors.whole(rank, "dist", 0, self.mesh.size - 1)
         starts, sizes = (ctypes.c_int64 * capi.TSR_MAX_RANK)(), (ctypes.c_int64 * capi.TSR_MAX_RANK)()
         local = capi.tsr_shape()
         capi.tsr_dist_tensor_part(self.held.handle, rank, starts, sizes, ctypes.byref(local))
