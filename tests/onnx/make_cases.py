@@ -546,3 +546,14 @@ for op, gates, outputs, attributes in (
         given.update(c0=floats(many, 3, 2), p=floats(many, 6))
     case(f"recurrent_{op.lower()}_" + "_".join(attributes.get("activations", sorted(attributes))).lower(),
          [node(op, list(given), names, hidden_size=2, **attributes)], given, names)
+
+
+# ---- regions with as many samples as they have pixels -----------------------------------------------------------------
+rng = np.random.default_rng(25)
+for name, images, attributes in (("", 1, {}), ("_of_images", 3, {"spatial_scale": 0.5}),
+                                 ("_output_half_pixel", 2, {"coordinate_transformation_mode": "output_half_pixel"})):
+    low = rng.uniform(-6, 12, (5, 2))
+    regions = np.concatenate([low, low + rng.uniform(-0.5, 25, (5, 2))], 1).astype(np.float32)
+    case("roi_align_adaptive" + name,
+         [node("RoiAlign", ["x", "rois", "which"], ["y"], output_height=3, output_width=2, **attributes)],
+         {"x": floats(images, 3, 8, 9), "rois": regions, "which": rng.integers(0, images, 5)}, ["y"])

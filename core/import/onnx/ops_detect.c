@@ -17,7 +17,7 @@ typedef struct deform {
 static ir_value *taps_at(cv *c, const deform *d, int axis) {
   const int64_t dims[3] = {d->taps, axis ? 1 : d->out[0], axis ? d->out[1] : 1};
   const int64_t n = d->out[axis];
-  float *at = arena_array(&c->a, float, d->taps * n + 1);
+  float *at = arena_array(&c->a, float, d->taps *n + 1);
   if (!at) return cv_refuse(c, "out of memory");
   for (int64_t k = 0; k < d->taps; k++)
     for (int64_t i = 0; i < n; i++) {
@@ -91,20 +91,27 @@ typedef struct samples {
   int64_t n;
 } samples;
 
-static samples samples_along(cv *c, ir_value *rois, int axis, int64_t bins, int64_t ratio, int64_t extent) {
-  samples s = {.n = bins * ratio};
-  const bool half = cv_is(c, "coordinate_transformation_mode", c->version < 16 ? "output_half_pixel" : "half_pixel",
-                          "half_pixel");
+/* Where the regions begin along an axis, and how long they are; [rois, 1]. */
+static void region_along(cv *c, ir_value *rois, int axis, ir_value **from, ir_value **size) {
+  const bool half =
+      cv_is(c, "coordinate_transformation_mode", c->version < 16 ? "output_half_pixel" : "half_pixel", "half_pixel");
   ir_value *scale = cv_number(c, TSR_F32, cv_float(c, "spatial_scale", 1)), *end[2];
   for (int i = 0; i < 2; i++) {
     end[i] = cv_op2(c, G_MUL, cv_cast(c, cv_part(c, rois, 1, 2 * i + (axis ? 0 : 1), 1), TSR_F32), scale);
     if (half) end[i] = cv_op2(c, G_SUB, end[i], cv_number(c, TSR_F32, 0.5));
   }
-  ir_value *size = cv_op2(c, G_SUB, end[1], end[0]), *one = cv_number(c, TSR_F32, 1), *zero = cv_number(c, TSR_F32, 0);
-  if (!half) size = cv_op2(c, G_MAX, size, one);
+  *from = end[0];
+  *size = cv_op2(c, G_SUB, end[1], end[0]);
+  if (!half) *size = cv_op2(c, G_MAX, *size, cv_number(c, TSR_F32, 1));
+}
+
+static samples samples_along(cv *c, ir_value *rois, int axis, int64_t bins, int64_t ratio, int64_t extent) {
+  samples s = {.n = bins * ratio};
+  ir_value *from, *size, *one = cv_number(c, TSR_F32, 1), *zero = cv_number(c, TSR_F32, 0);
+  region_along(c, rois, axis, &from, &size);
   ir_value *step = cv_op2(c, G_DIV, size, cv_number(c, TSR_F32, (double)s.n));
   ir_value *at = cv_op2(c, G_ADD, cv_iota(c, TSR_F32, 2, (int64_t[]){1, s.n}, 1), cv_number(c, TSR_F32, 0.5));
-  at = cv_op2(c, G_ADD, cv_op2(c, G_MUL, at, step), end[0]);
+  at = cv_op2(c, G_ADD, cv_op2(c, G_MUL, at, step), from);
   ir_value *low = cv_compare(c, "ge", at, cv_number(c, TSR_F32, -1)),
            *high = cv_compare(c, "le", at, cv_number(c, TSR_F32, (double)extent));
   s.inside = cv_cast(c, cv_op2(c, G_AND, low, high), TSR_F32);
@@ -124,6 +131,59 @@ static ir_value *spread(cv *c, ir_value *x, int axis, int64_t rois, const int64_
   return cv_broadcast(c, cv_reshape(c, x, 4, dims), 4, wide);
 }
 
+/* What the samples of each bin give each place of an axis together, [rois, bins, extent], where there are as many as a
+ * bin is pixels long, rounded up, count [rois, 1]: steps of more than half a pixel. So few of them, CANDIDATES, are
+ * within a pixel of a place. */
+static ir_value *shares_along(cv *c, ir_value *rois, int axis, int64_t bins, int64_t extent, ir_value **count) {
+  enum { CANDIDATES = 7 };
+  const int64_t n = cv_dim(rois, 0), each[4] = {n, 1, 1, 1}, along_bins[4] = {1, bins, 1, 1},
+                places[4] = {1, 1, extent, 1}, few[4] = {1, 1, 1, CANDIDATES}, last = 3;
+  ir_value *from, *size, *one = cv_number(c, TSR_F32, 1), *zero = cv_number(c, TSR_F32, 0),
+                         *half = cv_number(c, TSR_F32, 0.5);
+  region_along(c, rois, axis, &from, &size);
+  size = cv_op2(c, G_DIV, size, cv_number(c, TSR_F32, (double)bins));
+  *count = cv_op1(c, G_CEIL, size);
+  ir_value *bin = cv_reshape(c, size, 4, each), *many = cv_reshape(c, *count, 4, each);
+  ir_value *place = cv_iota(c, TSR_F32, 4, places, 2);
+  ir_value *begin =
+      cv_op2(c, G_ADD, cv_reshape(c, from, 4, each), cv_op2(c, G_MUL, cv_iota(c, TSR_F32, 4, along_bins, 1), bin));
+  /* One sample alone is the first; of several the steps are longer than what they are divided by at least. */
+  ir_value *step = cv_op2(c, G_MAX, cv_op2(c, G_DIV, bin, cv_op2(c, G_MAX, many, one)), cv_number(c, TSR_F32, 0.25));
+  ir_value *first = cv_op2(c, G_DIV, cv_op2(c, G_SUB, cv_op2(c, G_SUB, place, one), begin), step);
+  first = cv_op1(c, G_FLOOR, cv_op2(c, G_SUB, first, half));
+  first = cv_op2(c, G_MAX, cv_op2(c, G_MIN, first, cv_op2(c, G_SUB, many, one)), zero);
+  ir_value *i = cv_op2(c, G_ADD, first, cv_iota(c, TSR_F32, 4, few, 3));
+  ir_value *at = cv_op2(c, G_DIV, cv_op2(c, G_MUL, cv_op2(c, G_ADD, i, half), bin), cv_op2(c, G_MAX, many, one));
+  at = cv_op2(c, G_ADD, begin, at);
+  ir_value *counts = cv_op2(c, G_AND, cv_compare(c, "lt", i, many), cv_compare(c, "ge", at, cv_number(c, TSR_F32, -1)));
+  counts = cv_op2(c, G_AND, counts, cv_compare(c, "le", at, cv_number(c, TSR_F32, (double)extent)));
+  at = cv_op2(c, G_MIN, cv_op2(c, G_MAX, at, zero), cv_number(c, TSR_F32, (double)extent - 1));
+  ir_value *share = cv_op2(c, G_SUB, one, cv_op1(c, G_ABS, cv_op2(c, G_SUB, at, place)));
+  share = cv_where(c, counts, cv_op2(c, G_MAX, share, zero), zero);
+  return cv_reduce(c, G_REDUCE_SUM, share, &last, 1, false);
+}
+
+/* As many samples as a bin has pixels: their mean, by products with what each place gives, rows and then columns. */
+static ir_value *roi_adaptive(cv *c, ir_value *x, ir_value *rois, ir_value *which, const int64_t out[2]) {
+  const int64_t *d = x->type->dims, n = cv_dim(rois, 0), batch = d[0], channels = d[1], h = d[2], w = d[3];
+  ir_value *count[2], *rows = shares_along(c, rois, 0, out[0], h, &count[0]),
+                      *columns = shares_along(c, rois, 1, out[1], w, &count[1]);
+  if (batch != 1) { /* rows of other images give nothing */
+    ir_value *of = cv_reshape(c, cv_cast(c, which, TSR_I32), 4, (int64_t[]){n, 1, 1, 1});
+    ir_value *own = cv_compare(c, "eq", of, cv_iota(c, TSR_I32, 4, (int64_t[]){1, 1, batch, 1}, 2));
+    rows = cv_reshape(c, rows, 4, (int64_t[]){n, out[0], 1, h});
+    rows = cv_where(c, own, rows, cv_number(c, TSR_F32, 0));
+  }
+  rows = cv_reshape(c, rows, 2, (int64_t[]){n * out[0], batch * h});
+  ir_value *image = cv_cast(c, cv_transpose(c, x, (int64_t[]){0, 2, 3, 1}), TSR_F32);
+  ir_value *y = cv_op2(c, G_MATMUL, rows, cv_reshape(c, image, 2, (int64_t[]){batch * h, w * channels}));
+  y = cv_reshape(c, y, 4, (int64_t[]){n, out[0], w, channels});
+  y = cv_op2(c, G_MATMUL, cv_reshape(c, columns, 4, (int64_t[]){n, 1, out[1], w}), y);
+  ir_value *all = cv_op2(c, G_MAX, cv_op2(c, G_MUL, count[0], count[1]), cv_number(c, TSR_F32, 1));
+  y = cv_op2(c, G_DIV, y, cv_reshape(c, all, 4, (int64_t[]){n, 1, 1, 1}));
+  return cv_cast(c, cv_transpose(c, y, (int64_t[]){0, 3, 1, 2}), x->type->dtype);
+}
+
 /* Each sample is four pixels by their shares. The largest is that of these four by themselves. */
 static void op_roi_align(cv *c) {
   ir_value *x = cv_need(c, 0), *rois = cv_need(c, 1), *which = cv_need(c, 2), *y = NULL;
@@ -132,10 +192,12 @@ static void op_roi_align(cv *c) {
   const bool largest = cv_is(c, "mode", "avg", "max");
   if (cv_rank(x) != 4 || cv_rank(rois) != 2 || cv_dim(rois, 1) != 4 || !which || ir_type_count(which->type) != count)
     return cv_out(c, 0, cv_refuse(c, "operands of other dimensions"));
-  if (ratio < 1) return cv_out(c, 0, cv_refuse(c, "a number of samples that depends on what the inputs hold"));
+  if (ratio < 0 || (!ratio && largest))
+    return cv_out(c, 0, cv_refuse(c, "the largest of a number of samples that depends on what the inputs hold"));
   for (int i = 0; i < 2; i++)
     if (out[i] < 1 || out[i] > 1 << 16 || ratio > 1 << 10 || cv_dim(x, 2 + i) < 1)
       return cv_out(c, 0, cv_refuse(c, "an extent that isn't possible"));
+  if (!ratio) return cv_out(c, 0, roi_adaptive(c, x, rois, which, out));
   samples s[2];
   for (int i = 0; i < 2; i++) s[i] = samples_along(c, rois, i, out[i], ratio, cv_dim(x, 2 + i));
   const int64_t n[2] = {s[0].n, s[1].n}, channels = cv_dim(x, 1), one[4] = {count, 1, 1, 1},
