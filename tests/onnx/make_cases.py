@@ -45,7 +45,8 @@ def computed(model, inputs, wide):
 
 
 def case(name, nodes, inputs, outputs, initializers=(), opset=17, domains=(), wide=False, results=None):
-    """inputs: {name: array}; outputs: names, or values; results: where the specification has others than ONNX Runtime."""
+    """inputs: {name: array}; outputs: names, or values; results: where ONNX Runtime has others than the specification.
+    """
     ins = [value(k, TYPES[v.dtype], v.shape) for k, v in inputs.items()]
     outs = [o if not isinstance(o, str) else value(o) for o in outputs]
     g = graph(nodes, name, ins, outs, list(initializers))
@@ -68,7 +69,8 @@ def body(nodes, carried, more=(), initializers=()):
     """Of a Loop that goes on as it was told: (i, ci, carried..) to (co, carried.., more..)."""
     return graph([*nodes, node("Identity", ["ci"], ["co"])], "body",
                  [value("i", T.INT64, []), value("ci", T.BOOL, []), *(value(a) for a, _ in carried)],
-                 [value("co", T.BOOL, []), *(value(b) for _, b in carried), *(value(m) if isinstance(m, str) else m for m in more)],
+                 [value("co", T.BOOL, []), *(value(b) for _, b in carried),
+                  *(value(m) if isinstance(m, str) else m for m in more)],
                  list(initializers))
 
 
@@ -548,7 +550,7 @@ for op, gates, outputs, attributes in (
          [node(op, list(given), names, hidden_size=2, **attributes)], given, names)
 
 
-# ---- regions with as many samples as they have pixels -----------------------------------------------------------------
+# ---- regions with as many samples as they have pixels ----------------------------------------------------------------
 rng = np.random.default_rng(25)
 for name, images, attributes in (("", 1, {}), ("_of_images", 3, {"spatial_scale": 0.5}),
                                  ("_output_half_pixel", 2, {"coordinate_transformation_mode": "output_half_pixel"})):
@@ -557,3 +559,16 @@ for name, images, attributes in (("", 1, {}), ("_of_images", 3, {"spatial_scale"
     case("roi_align_adaptive" + name,
          [node("RoiAlign", ["x", "rois", "which"], ["y"], output_height=3, output_width=2, **attributes)],
          {"x": floats(images, 3, 8, 9), "rois": regions, "which": rng.integers(0, images, 5)}, ["y"])
+
+
+# ---- norms of zeros, windows rounded up ------------------------------------------------------------------------------
+rng = np.random.default_rng(26)
+for p in (1, 2):
+    x = floats(3, 4)
+    x[1] = 0
+    case(f"lp_normalization_of_zeros_{p}", [node("LpNormalization", ["x"], ["y"], p=p)], {"x": x}, ["y"])
+for name, attributes in (("", {"pads": [1, 0, 1, 1]}), ("_far", {"strides": [3, 4]}),
+                         ("_dilated", {"strides": [2, 3], "dilations": [2, 1], "pads": [1, 1, 0, 0]})):
+    case("lp_pool_rounded_up" + name,
+         [node("LpPool", ["x"], ["y"], kernel_shape=[3, 2], ceil_mode=1, **{"strides": [2, 2], **attributes})],
+         {"x": floats(1, 2, 8, 9)}, ["y"], opset=18)

@@ -6,9 +6,8 @@
 #include "core/import/onnx/tables.h"
 #include "core/import/onnx/windows.h"
 
-static ir_value *pool(cv *c, graph_code code, ir_value *x, const windows *w, bool counts_padding) {
-  const tsr_attr attrs[] = {TSR_INTS("kernel", w->kernel, w->n), WINDOWS_ATTRS(*w),
-                            TSR_BOOLEAN("ceil_mode", cv_int(c, "ceil_mode", 0) != 0),
+static ir_value *pool(cv *c, graph_code code, ir_value *x, const windows *w, bool ceil, bool counts_padding) {
+  const tsr_attr attrs[] = {TSR_INTS("kernel", w->kernel, w->n), WINDOWS_ATTRS(*w), TSR_BOOLEAN("ceil_mode", ceil),
                             TSR_BOOLEAN("count_include_pad", counts_padding)};
   return cv_make(c, code, 1, &x, attrs, (int)(sizeof attrs / sizeof *attrs) - (code == G_MAX_POOL));
 }
@@ -65,7 +64,7 @@ static void op_max_pool(cv *c) {
                                     cv_is_float(x)                         ? -INFINITY
                                     : dtype_get(x->type->dtype)->is_signed ? -1e19
                                                                            : 0);
-  ir_value *y = pool(c, G_MAX_POOL, padded, &w, false);
+  ir_value *y = pool(c, G_MAX_POOL, padded, &w, cv_int(c, "ceil_mode", 0) != 0, false);
   cv_out(c, 0, y);
   if (!cv_wants(c, 1) || !y) return;
   w = given;
@@ -77,11 +76,24 @@ static void op_average_pool(cv *c) {
   windows w;
   const bool counts = cv_int(c, "count_include_pad", 0) != 0;
   if (!x || !cv_windows_read(c, x, NULL, &w)) return cv_out(c, 0, NULL);
-  cv_out(c, 0, pool(c, G_AVERAGE_POOL, counts ? cv_windows_fit(c, x, &w, 0) : x, &w, counts));
+  cv_out(c, 0,
+         pool(c, G_AVERAGE_POOL, counts ? cv_windows_fit(c, x, &w, 0) : x, &w, cv_int(c, "ceil_mode", 0) != 0, counts));
 }
 
 /* As sums of powers are computed: what is narrower than f32 overflows. */
 static ir_value *widened(cv *c, ir_value *x) { return x && x->type->dtype != TSR_F64 ? cv_cast(c, x, TSR_F32) : x; }
+
+/* What has to be put behind the image where numbers of windows are rounded up; none begins behind the image. */
+static void round_up(const ir_value *x, windows *w) {
+  for (int i = 0; i < w->n; i++) {
+    const int64_t span = (w->kernel[i] - 1) * w->dilations[i] + 1, n = x->type->dims[2 + i],
+                  over = n + w->low[i] + w->high[i] - span, stride = w->strides[i];
+    if (over < 0) continue;
+    int64_t windows = (over + stride - 1) / stride + 1;
+    if ((windows - 1) * stride >= n + w->low[i]) windows--;
+    if ((windows - 1) * stride > over) w->high[i] += (windows - 1) * stride - over;
+  }
+}
 
 /* (sum of |x|^p)^(1/p), by the mean over windows with their padding as zeros. */
 static void op_lp_pool(cv *c) {
@@ -90,11 +102,11 @@ static void op_lp_pool(cv *c) {
   const int64_t p = cv_int(c, "p", 2);
   double n = 1;
   if (!x || !cv_windows_read(c, x, NULL, &w)) return cv_out(c, 0, NULL);
-  if (cv_int(c, "ceil_mode", 0)) return cv_out(c, 0, cv_refuse(c, "ceil_mode"));
+  if (cv_int(c, "ceil_mode", 0)) round_up(x, &w);
   for (int i = 0; i < w.n; i++) n *= (double)w.kernel[i];
   ir_value *y = cv_op1(c, G_ABS, widened(c, x));
   y = p == 2 ? cv_op2(c, G_MUL, y, y) : p == 1 ? y : cv_op2(c, G_POW, y, cv_like(c, y, (double)p));
-  y = pool(c, G_AVERAGE_POOL, cv_windows_fit(c, y, &w, 0), &w, true);
+  y = pool(c, G_AVERAGE_POOL, cv_windows_fit(c, y, &w, 0), &w, false, true);
   y = cv_op2(c, G_MUL, y, cv_like(c, y, n));
   y = p == 1 ? y : p == 2 ? cv_op1(c, G_SQRT, y) : cv_op2(c, G_POW, y, cv_like(c, y, 1 / (double)p));
   cv_out(c, 0, cv_cast(c, y, x->type->dtype));
