@@ -42,12 +42,12 @@ static tsr_status device_caps(const simt_api *api, int device, tsr_caps *out) {
   if (!get || get(properties, device) || !find_arch(properties, sizeof properties, arch, sizeof arch))
     return st_make(NULL, TSR_UNAVAILABLE, ST_WHERE("hip", "device properties", NULL),
                    "the driver does not tell the architecture");
-  tsr_status st = arch_caps_of(DIALECT_HIP, arch, out);
-  if (st) {
-    tsr_status_free(st);
-    return st_make(NULL, TSR_UNSUPPORTED,
-                   ST_WHERE("hip", NULL, "gfx90a, gfx942, gfx950, gfx1100 and gfx1201 are known"), "architecture %s",
-                   arch);
+  tsr_status known = arch_caps_of(DIALECT_HIP, arch, out);
+  if (known) {
+    tsr_status st =
+        st_make(NULL, TSR_UNSUPPORTED, ST_WHERE("hip", NULL, tsr_status_hint(known)), "architecture %s", arch);
+    tsr_status_free(known);
+    return st;
   }
   if (!api->device_attribute(&v, ATTR_CORES, device) && v > 0) arch_set_processors(out, v);
   return NULL;

@@ -12,6 +12,14 @@ tsr_status arch_caps_of(tsr_dialect dialect, const char *arch, tsr_caps *out);
 const char *arch_of_capability(int major, int minor);
 /* The part whose cores and rates the architecture's row has ("H100"); NULL: the architecture is not known. */
 const char *arch_part(const char *arch);
+/* What an architecture's text says in assembly, where generations spell it differently. NULL: it has no such load, or
+ * an instruction for each counter. All NULL: the architecture is not known. */
+typedef struct arch_assembly {
+  const char *lds_word, *lds_16_bytes; /* a lane's load from memory straight to LDS */
+  const char *waitcnt;                 /* s_waitcnt's operand from vm and lgkm */
+  int any_lgkm;                        /* of which no number is waited for */
+} arch_assembly;
+const arch_assembly *arch_assembly_of(const char *arch);
 /* What a device says of its multiprocessors, which on RDNA are pairs of compute units: its cores, and dies by them. */
 void arch_set_processors(tsr_caps *c, int processors);
 

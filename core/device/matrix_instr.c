@@ -151,7 +151,7 @@ const matrix_instr *matrix_instr_find(matrix_kind kind, int m, int n, int k, tsr
                                       const char *arch) {
   for (const matrix_instr *x = rows; x < rows + N_ROWS; x++)
     if (x->kind == kind && x->m == m && (x->n[0] == n || kind == MATRIX_WGMMA) && x->k == k && x->a == a && x->b == b &&
-        matrix_instr_on(x, arch))
+        (!arch || matrix_instr_on(x, arch)))
       return x;
   return NULL;
 }

@@ -46,7 +46,7 @@ const char *matrix_kind_name(matrix_kind kind);
 const lane_map *matrix_instr_maps(matrix_kind kind, int m, tsr_dtype in, const char *arch);
 /* Has the architecture any of the kind? */
 bool matrix_instr_has(matrix_kind kind, const char *arch);
-/* The row of this shape and these types on an architecture, or NULL. n of wgmma: any. */
+/* The row of this shape and these types on an architecture (NULL: on any), or NULL. n of wgmma: any. */
 const matrix_instr *matrix_instr_find(matrix_kind kind, int m, int n, int k, tsr_dtype a, tsr_dtype b,
                                       const char *arch);
 /* The instruction of the kind for a product: one that the device lists and has enabled, the deepest that divides k (of

@@ -101,7 +101,7 @@ static void every_matrix_instruction_was_run(void **state) {
     for (int k = 0; k < caps.n_matrix; k++) {
       const tsr_matrix_shape *s = &caps.matrix[k];
       char pattern[128];
-      const char *a = text_mma_type(s->a, archs[i]), *b = text_mma_type(s->b, archs[i]),
+      const char *a = text_mma_type(s->a, caps.fnuz), *b = text_mma_type(s->b, caps.fnuz),
                  *name = caps.dialect == DIALECT_CUDA ? "mma"
                          : caps.subgroup == 64        ? "mfma"
                                                       : "wmma";

@@ -31,6 +31,7 @@ typedef struct text_use {
   int n_mma;
   unsigned tma_ranks; /* bit r: copies of rank r */
   char arch[32];
+  bool fnuz; /* caps.fnuz */
   int wave; /* lanes of a subgroup */
 } text_use;
 

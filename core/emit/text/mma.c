@@ -102,9 +102,7 @@ void text_cuda_wgmma(strb *b, const text_mma *i) {
   strb_printf(b, ", \"l\"(wgmma_desc<%d>(b, lbo_b, sbo_b)));\n}\n", i->swizzle);
 }
 
-/* How the instruction reads an element: gfx942 knows fp8 only in its own encoding. */
-const char *text_mma_type(tsr_dtype t, const char *arch) {
-  bool fnuz = !strncmp(arch, "gfx94", 5);
+const char *text_mma_type(tsr_dtype t, bool fnuz) {
   return fnuz && t == TSR_F8E4M3 ? "f8e4m3fnuz" : fnuz && t == TSR_F8E5M2 ? "f8e5m2fnuz" : text_type(t);
 }
 
@@ -115,8 +113,8 @@ static void put_typedef(strb *b, const char *type, const char *name) {
   else strb_printf(b, "  typedef %.*s %s%s;\n", (int)(attr - type), type, name, attr);
 }
 
-void text_hip_mma(strb *b, const text_mma *i, const char *arch) {
-  const matrix_instr *x = matrix_instr_find(i->kind, i->m, i->n, i->k, i->a, i->b, arch);
+void text_hip_mma(strb *b, const text_mma *i, const text_use *u) {
+  const matrix_instr *x = matrix_instr_find(i->kind, i->m, i->n, i->k, i->a, i->b, u->arch);
   if (!x) return;
   bool wmma = i->kind == MATRIX_WMMA, iu8 = wmma && i->a == TSR_I8;
   int na = matrix_instr_values(x, MATRIX_A), nb = matrix_instr_values(x, MATRIX_B),
@@ -124,8 +122,8 @@ void text_hip_mma(strb *b, const text_mma *i, const char *arch) {
   const char *ea = i->a == TSR_TF32 ? "float" : text_type(i->a), *eb = i->b == TSR_TF32 ? "float" : text_type(i->b),
              *tc = text_type(i->c), *kind = matrix_kind_name(i->kind);
   strb_printf(b, "template <> FN vec<%s, %d> %s<%d, %d, %d, %s, %s>(vec<%s, %d> a, vec<%s, %d> b, vec<%s, %d> c) {\n",
-              tc, nc, kind, i->m, i->n, i->k, text_mma_type(i->a, arch), text_mma_type(i->b, arch), ea, na, eb, nb, tc,
-              nc);
+              tc, nc, kind, i->m, i->n, i->k, text_mma_type(i->a, u->fnuz), text_mma_type(i->b, u->fnuz), ea, na, eb,
+              nb, tc, nc);
   put_typedef(b, x->operand, "operand");
   put_typedef(b, x->acc, "accumulator");
   char formats[32]; /* f8f6f4 has its operands' formats beside it: 0 e4m3, 1 e5m2; a scale of 0 in place 0 makes it the

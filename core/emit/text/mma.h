@@ -5,7 +5,7 @@
 
 void text_cuda_mma(strb *b, const text_mma *i);
 void text_cuda_wgmma(strb *b, const text_mma *i);
-const char *text_mma_type(tsr_dtype t, const char *arch);
-void text_hip_mma(strb *b, const text_mma *i, const char *arch);
+const char *text_mma_type(tsr_dtype t, bool fnuz);
+void text_hip_mma(strb *b, const text_mma *i, const text_use *u);
 
 #endif

@@ -51,9 +51,16 @@
 void text_common_types(strb *b, const text_use *u); /* emit/text/prelude_common.c */
 void text_common_functions(strb *b, const text_use *u);
 void text_common_memory(strb *b); /* for the base of a dialect that loads and stores words: ld_, st_global, _shared */
-void text_cuda_base(strb *b, const text_use *u); /* emit/text/prelude_cuda.c */
-void text_cuda_typed(strb *b, const text_use *u);
-void text_hip_base(strb *b, const text_use *u); /* emit/text/prelude_hip.c */
-void text_hip_typed(strb *b, const text_use *u);
+
+/* Which dialect's are where: emit/text/prelude_<name>.c with text_<name>_base and text_<name>_typed. */
+#define TEXT_PRELUDES(X) \
+  X(CUDA, cuda)          \
+  X(HIP, hip)            \
+  X(HOST, cuda)
+#define TEXT_DECLARE_PRELUDE(DIALECT, name)           \
+  void text_##name##_base(strb *b, const text_use *u); \
+  void text_##name##_typed(strb *b, const text_use *u);
+TEXT_PRELUDES(TEXT_DECLARE_PRELUDE)
+#undef TEXT_DECLARE_PRELUDE
 
 #endif

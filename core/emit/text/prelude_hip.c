@@ -1,8 +1,7 @@
 /* core/emit/text/prelude_hip.c - the primitives of core/emit/text/prelude.h for HIP C++ by clang's own AMDGPU builtins:
  * no ROCm header and no device library, so the scalar functions are written out here. */
-#include <string.h>
-
 #include "core/emit/text/prelude.h"
+#include "core/device/arch.h"
 #include "core/emit/text/mma.h"
 
 static const char base[] =
@@ -204,22 +203,22 @@ static const char shuffle[] =
 
 /* Not by clang's builtin: LLVM waits for all of its loads before any later read of LDS, as it can't tell the stages
  * apart (and clang 19 fails on it). LDS addresses of a wave come from m0, which must be set one state earlier. */
-static void put_lds_load(strb *b, const char *arch) {
-  bool cdna2 = !strcmp(arch, "gfx90a"); /* the name and the width of 16 bytes are gfx940's and gfx950's */
+static void put_lds_load(strb *b, const text_use *u) {
+  const arch_assembly *a = arch_assembly_of(u->arch);
+  if (!a->lds_word) return;
   strb_puts(b, "template <int BYTES> FN void lds_load(void *to, const void *from) {\n"
                "  unsigned at = __builtin_amdgcn_readfirstlane((unsigned)(unsigned long)(__attribute__((address_space(3))) void *)to);\n");
-  if (!cdna2)
-    strb_puts(b, "  if constexpr (BYTES == 16) asm volatile(\"s_nop 0\\n\\tglobal_load_lds_dwordx4 %0, off\" "
-                 "::\"v\"(from), \"{m0}\"(at) : \"memory\");\n  else ");
-  else strb_puts(b, "  static_assert(BYTES == 4, \"gfx90a loads words\");\n  ");
-  strb_printf(b, "asm volatile(\"s_nop 0\\n\\t%s\" ::\"v\"(from), \"{m0}\"(at) : \"memory\");\n}\n",
-              cdna2 ? "global_load_dword %0, off lds" : "global_load_lds_dword %0, off");
+  if (a->lds_16_bytes)
+    strb_printf(b,
+                "  if constexpr (BYTES == 16) asm volatile(\"s_nop 0\\n\\t%s\" ::\"v\"(from), \"{m0}\"(at) : "
+                "\"memory\");\n  else ",
+                a->lds_16_bytes);
+  else strb_printf(b, "  static_assert(BYTES == 4, \"%s loads words\");\n  ", u->arch);
+  strb_printf(b, "asm volatile(\"s_nop 0\\n\\t%s\" ::\"v\"(from), \"{m0}\"(at) : \"memory\");\n}\n", a->lds_word);
 }
 
-/* s_waitcnt's fields by generation: vmcnt is bits 3:0 and 15:14 (gfx9, gfx10), bits 15:10 (gfx11); gfx12 has an
- * instruction per counter. */
-static void put_waits(strb *b, const char *arch) {
-  if (!strncmp(arch, "gfx12", 5))
+static void put_waits(strb *b, const arch_assembly *a) {
+  if (!a->waitcnt)
     strb_puts(b, "template <int VM, int LGKM> FN void waitcnt() {\n"
                  "  if constexpr (VM >= 0) asm volatile(\"s_wait_loadcnt %0\" ::\"n\"(VM) : \"memory\");\n"
                  "  if constexpr (LGKM >= 0) asm volatile(\"s_wait_dscnt %0\" ::\"n\"(LGKM) : \"memory\");\n"
@@ -232,9 +231,7 @@ static void put_waits(strb *b, const char *arch) {
                 "  __builtin_amdgcn_s_waitcnt(%s);\n"
                 "  asm volatile(\"\" ::: \"memory\");\n"
                 "}\n",
-                !strncmp(arch, "gfx9", 4) ? 15 : 63,
-                !strncmp(arch, "gfx11", 5) ? "7 | lgkm << 4 | vm << 10"
-                                           : "(vm & 15) | 7 << 4 | lgkm << 8 | (vm >> 4) << 14");
+                a->any_lgkm, a->waitcnt);
   strb_puts(b, "template <int N> FN void settle(int (&r)[N]) {\n"
                "#pragma unroll\n"
                "  for (int i = 0; i < N; i++) asm volatile(\"\" : \"+v\"(r[i]));\n"
@@ -259,8 +256,8 @@ void text_hip_base(strb *b, const text_use *u) {
   if (f & TEXT_BF16) strb_puts(b, bf16_base);
   if (f & TEXT_MATH) strb_puts(b, math);
   if (f & TEXT_SHUFFLE) strb_puts(b, shuffle);
-  if (f & TEXT_LDS) put_lds_load(b, u->arch);
-  if (f & (TEXT_WAITS | TEXT_NAMED)) put_waits(b, u->arch);
+  if (f & TEXT_LDS) put_lds_load(b, u);
+  if (f & (TEXT_WAITS | TEXT_NAMED)) put_waits(b, arch_assembly_of(u->arch));
 }
 
 void text_hip_typed(strb *b, const text_use *u) {
@@ -271,5 +268,5 @@ void text_hip_typed(strb *b, const text_use *u) {
     strb_puts(b, "template <int M, int N, int K, class A, class B, class EA, class EB, int NA, int NB, class V> FN V "
                  "wmma(vec<EA, NA> a, vec<EB, NB> b, V c);\n");
   for (int i = 0; i < u->n_mma; i++)
-    if (u->mma[i].kind == MATRIX_MFMA || u->mma[i].kind == MATRIX_WMMA) text_hip_mma(b, &u->mma[i], u->arch);
+    if (u->mma[i].kind == MATRIX_MFMA || u->mma[i].kind == MATRIX_WMMA) text_hip_mma(b, &u->mma[i], u);
 }

@@ -382,9 +382,9 @@ static tsr_status put_kernel(text_printer *p, ir_op *k) {
 static const struct {
   void (*base)(strb *, const text_use *), (*typed)(strb *, const text_use *);
 } preludes[N_DIALECTS] = {
-    [DIALECT_CUDA] = {text_cuda_base, text_cuda_typed},
-    [DIALECT_HIP] = {text_hip_base, text_hip_typed},
-    [DIALECT_HOST] = {text_cuda_base, text_cuda_typed},
+#define PRELUDE(D, name) [DIALECT_##D] = {text_##name##_base, text_##name##_typed},
+    TEXT_PRELUDES(PRELUDE)
+#undef PRELUDE
 };
 
 static void put_prelude(strb *b, const text_use *u, tsr_dialect d) {
@@ -405,7 +405,7 @@ static bool is_kernel(const ir_op *op) { return op->def->level == IR_TARGET && o
 
 tsr_status emit_text(const ir_module *target, const tsr_caps *caps, strb *out) {
   arena a;
-  text_use use = {.wave = caps->subgroup ? caps->subgroup : 32};
+  text_use use = {.wave = caps->subgroup ? caps->subgroup : 32, .fnuz = caps->fnuz};
   text_printer p = {.b = out, .a = &a, .caps = caps};
   scan s = {.use = &use};
   tsr_status st = NULL;

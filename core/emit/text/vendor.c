@@ -104,7 +104,7 @@ static void put_mma(text_printer *p, ir_op *op) {
   text_mma m = mma_of(op);
   text_define(p, op->results[0],
               text_fmt(p, "%s<%d, %d, %d, %s, %s>(%s, %s, %s)", matrix_kind_name(m.kind), m.m, m.n, m.k,
-                       text_mma_type(m.a, p->caps->arch), text_mma_type(m.b, p->caps->arch),
+                       text_mma_type(m.a, p->caps->fnuz), text_mma_type(m.b, p->caps->fnuz),
                        as_vector(p, op->operands[0]), as_vector(p, op->operands[1]), as_vector(p, op->operands[2])));
 }
 

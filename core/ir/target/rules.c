@@ -384,7 +384,7 @@ tsr_status target_verify_wgmma(const ir_op *op) {
                 swizzle = ir_get_int(op, "swizzle", 0), count = ir_type_count(acc);
   const matrix_instr *x = k >= 1 && k <= 64 ? matrix_instr_find(MATRIX_WGMMA, 64, 0, (int)k,
                                                                dtype_parse_real(ir_get_str(op, "a", "")),
-                                                               dtype_parse_real(ir_get_str(op, "b", "")), "sm_90a")
+                                                               dtype_parse_real(ir_get_str(op, "b", "")), NULL)
                                             : NULL;
   if (array != ir_get_bool(op, "a_regs", false))
     return ir_error(op, "a_regs tells which", "operand 1 must be %s", array ? "a pointer" : "a register array");
