@@ -248,12 +248,12 @@ tsr_status tsr_backends(tsr_context *c, const tsr_backend_info **out, int *n) {
   RT_NEED("backends", "ctx", c);
   for (int i = 0; i < c->n_backends; i++) {
     TSR_TRY(rt_backend_load(c, &c->backends[i]));
-    c->infos[i] = (tsr_backend_info){c->backends[i].vt->name, !*c->backends[i].why, c->backends[i].why};
+    c->infos[i] = (tsr_backend_info){c->backends[i].vt->name, !*c->backends[i].why, c->backends[i].why, true};
   }
   *out = c->infos;
   *n = c->n_backends;
   for (const rt_not_built *b = rt_backends_not_built; b->name; b++)
-    c->infos[(*n)++] = (tsr_backend_info){b->name, false, b->why};
+    c->infos[(*n)++] = (tsr_backend_info){b->name, false, b->why, false};
   return NULL;
 }
 

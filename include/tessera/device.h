@@ -137,12 +137,12 @@ typedef struct tsr_device_info {
   const tsr_demotion_info *demotions;
 } tsr_device_info;
 
-/* One row per backend. Where it has no device here, "why" is the reason in one line; it begins with "not built: " where
- * this build was configured without the backend. */
+/* One row per backend. Where it has no device here, "why" is the reason in one line. */
 typedef struct tsr_backend_info {
   const char *name;
   bool available;
   const char *why; /* "" when available */
+  bool built;      /* false: this build was configured without the backend */
 } tsr_backend_info;
 
 /* Lists every device of every backend; loads drivers on the first call. Strings belong to the context. */

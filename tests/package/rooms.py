@@ -10,6 +10,9 @@ import subprocess
 import sys
 
 SOURCE, BUILD = sys.argv[1:3]
+with open(os.path.join(SOURCE, "core/device/caps.h"), encoding="utf-8") as caps:
+    GPU_DIALECTS = [d for d in re.findall(r"^  DIALECT_([A-Z]+),", caps.read(), re.M) if d != "CPU"]
+GPU_BACKENDS = [d.lower() for d in GPU_DIALECTS if d not in ("SPIRV", "HOST")]  # over backends/simt, if they like
 IR = ["base", "device", "ir"]
 LEVELS = IR + ["ir/graph", "ir/schedule", "ir/tile", "ir/target"]
 EMIT = ["emit", "emit/cpu", "emit/spirv", "emit/text"]
@@ -162,7 +165,7 @@ for path, name in quoted("include"):
 for path, name in quoted("backends"):
     own = "/".join(path.split("/")[:2]) + "/"
     allowed = (own, "tessera/", "core/base/", "core/device/", "core/ir/", "core/emit/")
-    if path.split("/")[1] in ("cuda", "hip"):
+    if path.split("/")[1] in GPU_BACKENDS:
         allowed += ("backends/simt/",)
     if path.split("/")[1] in ("cpu", "null"):
         allowed += ("backends/host/",)
@@ -175,10 +178,9 @@ for path, name in quoted("core"):
         bad.append(f"{path} names a backend's folder; only core/runtime/registry.c may")
 # A fact of a GPU dialect is a field of its row (core/device/dialect.c); these alone name one.
 DIALECT_FILES = {
-    "core/device/caps.h", "core/device/dialect.c", "core/device/arch.c", "core/emit/emit.c", "core/emit/text/text.c",
-    "core/emit/spirv/caps.c", "backends/vulkan/vulkan.c", "backends/vulkan/caps.c", "backends/cuda/cuda.c",
-    "backends/hip/hip.c",
-}
+    "core/device/caps.h", "core/device/dialect.c", "core/device/arch.c", "core/emit/emit.c",
+    "core/emit/spirv/caps.c", "backends/vulkan/vulkan.c", "backends/vulkan/caps.c",
+} | {f"backends/{name}/{name}.c" for name in GPU_BACKENDS}
 # A fact of a kernel family is a column of its row (core/ir/kernel_family.h); these alone name one.
 FAMILY_FILES = {
     "core/ir/kernel_family.h": "the rows",
@@ -190,8 +192,10 @@ with open(os.path.join(SOURCE, "core/ir/kernel_family.h"), encoding="utf-8") as 
     FAMILIES = re.findall(r"^  X\(([A-Z_]+), ", text.read(), re.M)
 if "ATTENTION_BACKWARD" not in FAMILIES:
     bad.append(f"core/ir/kernel_family.h has the rows {FAMILIES}, fewer than there are")
+if not {"SPIRV", "CUDA", "HIP", "HOST"} <= set(GPU_DIALECTS):
+    bad.append(f"core/device/caps.h has the dialects {GPU_DIALECTS}, fewer than there are")
 NAMED = [  # (names, files, what to do)
-    (r"\bDIALECT_(?:SPIRV|CUDA|HIP|HOST)\b", DIALECT_FILES,
+    (r"\bDIALECT_(?:" + "|".join(GPU_DIALECTS) + r")\b", DIALECT_FILES,
      "ask its row for the trait (CONTRIBUTING, Adding a GPU dialect)"),
     (r"\bFAMILY_(?:" + "|".join(FAMILIES) + r")\b", FAMILY_FILES,
      "ask its row (CONTRIBUTING, A kernel family)"),
@@ -247,8 +251,6 @@ READS_PROSE = {  # to group rows that are shown, and nothing else
     "core/tune/space.c": "reasons that differ in their numbers alone are one row",
     "core/profile/profile.c": "a kernel that asked for another schedule has a row of its own",
     "tools/tessera/bench_measure.c": "a peer's name isn't printed twice",
-    "tools/tessera/cmd_devices.c":
-        "device.h promises how the reason begins for a backend that isn't built: it is listed all the same",
 }
 found_prose = set()
 for folder in ("core", "backends", "tools"):

@@ -77,7 +77,7 @@ static bool is_built(const char *device) {
   int n;
   OK(tsr_backends(ctx, &b, &n));
   for (int i = 0; i < n; i++)
-    if (strlen(b[i].name) == name && !strncmp(b[i].name, device, name)) return strncmp(b[i].why, "not built", 9) != 0;
+    if (strlen(b[i].name) == name && !strncmp(b[i].name, device, name)) return b[i].built;
   return true;
 }
 

@@ -108,8 +108,6 @@ static void json_not_built(const tsr_backend_info *b, bool last) {
   printf("}%s\n", last ? "" : ",");
 }
 
-static bool is_built(const tsr_backend_info *b) { return strncmp(b->why, "not built", 9) != 0; }
-
 int cmd_devices(int argc, char **argv) {
   bool json = false;
   const option options[] = {{.name = "--json", .flag = &json}};
@@ -127,7 +125,7 @@ int cmd_devices(int argc, char **argv) {
     tsr_context_destroy(&ctx);
     return rc;
   }
-  for (int i = 0; i < n_backends; i++) shown += !is_built(&b[i]);
+  for (int i = 0; i < n_backends; i++) shown += !b[i].built;
   for (int i = 0; i < n; i++) shown += strcmp(d[i].backend, "null") != 0;
   if (json) printf("[\n");
   for (int i = 0; i < n; i++) {
@@ -136,10 +134,10 @@ int cmd_devices(int argc, char **argv) {
     else print_device(&d[i]);
   }
   for (int i = 0; i < n_backends && json; i++)
-    if (!is_built(&b[i])) json_not_built(&b[i], --shown == 0);
+    if (!b[i].built) json_not_built(&b[i], --shown == 0);
   if (json) printf("]\n");
   for (int i = 0; i < n_backends && !json; i++)
-    if (!b[i].available) printf("%-10s %s%s\n", b[i].name, is_built(&b[i]) ? "unavailable: " : "", b[i].why);
+    if (!b[i].available) printf("%-10s %s%s\n", b[i].name, b[i].built ? "unavailable: " : "", b[i].why);
   tsr_context_destroy(&ctx);
   return EXIT_OK;
 }
@@ -153,7 +151,7 @@ static void print_tile(const char *before, int64_t m, int64_t n, int64_t k, int6
   printf("%s%-14s", before, m ? text : "nothing fits");
 }
 
-/* The guide's table of tiles: op, type, tile; on a device also what it comes to there and why. */
+/* The table of default tiles (docs/tuning.md): op, type, tile; on a device also what it comes to there and why. */
 static int print_tiles(tsr_context *ctx, const char *id) {
   tsr_device *dev = NULL;
   tsr_tile_default t;

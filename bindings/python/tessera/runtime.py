@@ -200,10 +200,11 @@ def devices() -> list:
 
 
 def backends() -> list:
-    """One dict per backend: name, available, why."""
+    """One dict per backend: name, available, why, built."""
     rows, n = ctypes.POINTER(capi.tsr_backend_info)(), ctypes.c_int()
     capi.tsr_backends(context().handle, ctypes.byref(rows), ctypes.byref(n))
-    return [{"name": rows[i].name.decode(), "available": rows[i].available, "why": rows[i].why.decode()}
+    return [{"name": rows[i].name.decode(), "available": rows[i].available, "why": rows[i].why.decode(),
+             "built": rows[i].built}
             for i in range(n.value)]
 
 
