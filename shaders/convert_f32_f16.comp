@@ -1,5 +1,5 @@
-// shaders/convert_f32_f16.comp - f32 to f16, four elements per invocation: the twin by hand of an emitted conversion, for the test that
-// compares the two ways of making SPIR-V.
+// shaders/convert_f32_f16.comp - f32 to f16, four elements per invocation: the twin by hand of an emitted conversion,
+// for the test that compares the two ways of making SPIR-V.
 #version 460
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require

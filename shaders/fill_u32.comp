@@ -1,4 +1,5 @@
-// shaders/fill_u32.comp - one 32-bit number over a buffer, four words per invocation; the number is the first word of `value`.
+// shaders/fill_u32.comp - one 32-bit number over a buffer, four words per invocation; the number is the first word of
+// `value`.
 #version 460
 #extension GL_EXT_buffer_reference : require
 layout(local_size_x = 64) in;

@@ -29,7 +29,7 @@ void trace_clear(pass_trace *t);
 /* t may be NULL: nothing is recorded. */
 void trace_add(pass_trace *t, const char *pass, const char *rule, const ir_op *op, bool fired, const char *fmt, ...)
     TSR_PRINTF(6, 7);
-/* The kernel's schedule is not the one that was asked for, or that the guide's table has: both, and why. */
+/* The kernel's schedule is not the one that was asked for, or that the table of default tiles has: both, and why. */
 typedef struct trace_change { const char *rule, *kernel, *original, *chosen, *why; bool asked; } trace_change;
 void trace_schedule(pass_trace *t, const ir_op *op, const trace_change *c);
 /* Those entries by kernel, for programs of many thousands: the last entry of each counts. False when out of memory. */

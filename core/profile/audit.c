@@ -149,8 +149,8 @@ static const audit_point points[AUDIT_ROWS] = {
     {"Select numerics policy", NULL, policy},
     {"Align accesses to 128 bits", alignment, NULL},
     {"Avoid bank conflicts", padding, NULL},
-    {"Registers per thread within the guide", registers, NULL},
-    {"Shared memory per block within the guide", shared, NULL},
+    {"Registers per thread within the advised figure", registers, NULL},
+    {"Shared memory per block within the advised figure", shared, NULL},
     {"Align tile shapes with the matrix instructions", tiles, NULL},
 };
 

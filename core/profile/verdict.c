@@ -11,7 +11,7 @@ const char *verdict_name(verdict v) {
 }
 
 static const char no_device[] = "the device does not tell",
-                  no_figure[] = "the guide has no figure for this architecture";
+                  no_figure[] = "no figure for this architecture (docs/checklist.md)";
 
 /* *hint: `unknown` where the inputs are not known, `text` where they fail. */
 static verdict decide(bool known, bool pass, const char *text, const char *unknown, const char **hint) {
@@ -35,7 +35,7 @@ verdict verdict_spills(int64_t spill_bytes, const char **hint) {
 
 verdict verdict_registers(int32_t regs, int32_t ideal, const char **hint) {
   return decide(regs > 0 && ideal > 0, regs <= ideal,
-                "more registers per thread than the guide's figure: smaller tile or more warps",
+                "more registers per thread than is advised: smaller tile or more warps",
                 ideal <= 0 ? no_figure : no_device, hint);
 }
 

@@ -12,7 +12,7 @@ const char *verdict_name(verdict v);
 verdict verdict_occupancy(double fraction, double flops_per_byte, double ridge, const char **hint);
 /* Spilled bytes per thread as the driver tells them; negative: unknown. */
 verdict verdict_spills(int64_t spill_bytes, const char **hint);
-/* Against the guide's ideal; 0 or less: unknown. */
+/* Against the advised figure; 0 or less: unknown. */
 verdict verdict_registers(int32_t regs, int32_t ideal, const char **hint);
 verdict verdict_shared(int64_t bytes, int64_t limit, const char **hint);
 /* Share of accesses whose lanes are contiguous (0..1), and bytes per access of a lane. */

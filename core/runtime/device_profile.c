@@ -1,5 +1,5 @@
 /* core/runtime/device_profile.c - what the tuner, the cost model and the audit take a device for, beside what its
- * driver says: a profile that the user loads from a file (its figures go before all others), and the guide's table of
+ * driver says: a profile that the user loads from a file (its figures go before all others), and the table of default
  * tiles, as it stands and as a device can run it. */
 #include <stdio.h>
 #include <string.h>

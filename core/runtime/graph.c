@@ -139,7 +139,8 @@ tsr_status rt_check_attrs(const tsr_graph *g, const char *op, const tsr_attr *a,
   if (n > IR_MOST_ATTRS) return RT_BAD(g->ctx, op, NULL, "%d attributes; at most %d", n, IR_MOST_ATTRS);
   for (int i = 0; i < n; i++) {
     if (!a[i].name || !*a[i].name) return RT_BAD(g->ctx, op, NULL, "attribute %d has no name", i);
-    TSR_TRY(rt_check_enum(&g->ctx->al, op, "attribute kind", (int64_t)a[i].kind, "int, float, bool, string, ints, floats"));
+    TSR_TRY(rt_check_enum(&g->ctx->al, op, "attribute kind", (int64_t)a[i].kind,
+                          "int, float, bool, string, ints, floats"));
     if (a[i].kind == TSR_ATTR_STRING && !a[i].s)
       return RT_BAD(g->ctx, op, NULL, "the string of attribute %s is NULL", a[i].name);
     const bool floats = a[i].kind == TSR_ATTR_FLOATS;

@@ -46,12 +46,12 @@ typedef struct tune_device {
   int32_t max_threads;        /* per block */
   int32_t regs_per_core;      /* 32-bit registers */
   int32_t regs_per_thread;    /* most one thread may have */
-  int32_t regs_ideal;         /* the guide's figure */
+  int32_t regs_ideal;         /* advised (docs/checklist.md) */
   int32_t reg_granule;        /* allocation unit, registers per warp */
   int32_t shared_granule;     /* allocation unit, bytes */
   int32_t shared_reserved;    /* bytes that each block costs besides its own */
   int64_t shared_per_block, shared_per_core;
-  int64_t shared_ideal;  /* the guide's figure, per block */
+  int64_t shared_ideal;  /* advised, per block */
   bool clusters;         /* blocks that reach each other's shared memory */
   bool lds_direct;       /* CDNA: loads from global memory straight to shared memory */
   bool warpgroup_matrix; /* wgmma: operands come straight from swizzled shared memory, 64 rows at a time */

@@ -33,7 +33,7 @@ static void add_tier(tune_device *d, const char *name, int64_t bytes) {
   snprintf(t->name, sizeof t->name, "%s", name);
 }
 
-/* No driver tells the rate: the guide's of the device, else of its architecture. */
+/* No driver tells the rate: that of the device's profile (core/tune/profiles), else of its architecture. */
 static void add_link(const char *arch, const tune_device *guide, tune_device *d) {
   if (!guide) guide = tune_device_find(arch_part(arch));
   const tune_tier *link = guide ? tune_device_tier(guide, "link") : NULL;

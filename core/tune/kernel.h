@@ -8,8 +8,8 @@
 #include "core/tune/cache.h"
 #include "core/tune/space.h"
 
-/* Limits and rates; what caps don't tell stays 0. `name` and the guide's advisory figures come with a known device
- * name. */
+/* Limits and rates; what caps don't tell stays 0. `name` and the advised figures (docs/checklist.md) come with a known
+ * device name. */
 tune_device tune_device_from_caps(const tsr_caps *caps, const char *name);
 
 /* False: nothing to tune (copies, custom ops, dynamic shapes). */

@@ -122,7 +122,7 @@ TSR_API TSR_MUST_USE tsr_status tsr_device_load_profile(tsr_device *dev, const c
 /* What is taken for the device now, in that form; tsr_text_free. */
 TSR_API TSR_MUST_USE tsr_status tsr_device_print_profile(tsr_device *dev, char **text);
 
-/* A row of the performance guide's table of tiles (docs/tuning.md): what it says, and what it comes to on a device. */
+/* A row of the table of default tiles (docs/tuning.md): what it says, and what it comes to on a device. */
 typedef struct tsr_tile_default {
   const char *op;         /* "gemm", "conv2d", "flash_attention", or a norm's name in Graph IR */
   tsr_dtype dtype;        /* TSR_DTYPE_NONE: all that have no row of their own */

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The performance guide's three scopes are groups of tests: `ctest -L kernel`, `-L distributed`, `-L system` each select
+# The three scopes of performance work are groups of tests: `ctest -L kernel`, `-L distributed`, `-L system` each select
 # what belongs there and something of the others not; a pattern that no test has any more is a mistake. `slow` likewise.
 set -eu
 wrong=0

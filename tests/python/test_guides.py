@@ -1,6 +1,6 @@
 """Code of the guides runs as written, given the tensors, functions and meshes that it leaves open: that of docs/ and
-README.md, and of the guides that the project was begun from, where their folder is (TSR_GUIDES, else ../shared/seeds
-beside the source)."""
+README.md, and of other guides where they are (TSR_GUIDES is their folder, else one with texts in ../shared beside the
+source)."""
 import glob
 import os
 import re
@@ -11,7 +11,7 @@ import tessera
 from tessera import dist, graph, numerics, op, schedule
 
 SOURCE = os.path.abspath(os.environ.get("SOURCE", "."))
-GUIDES = os.environ.get("TSR_GUIDES") or os.path.join(SOURCE, "..", "shared", "seeds")
+GUIDES = os.environ.get("TSR_GUIDES") or os.path.join(SOURCE, "..", "shared", "*")
 
 
 def blocks(text, language):

@@ -90,7 +90,7 @@ static void ranks_have_places_and_the_first_axis_is_fastest(void **state) {
   tsr_mesh_destroy(&m);
 }
 
-/* What the performance guide declares: 4 TB that nobody allocates. */
+/* What a mesh of thousands declares: 4 TB that nobody allocates. */
 static void a_tensor_of_terabytes_is_declared_at_once(void **state) {
   const char *const names[] = {"tp", "pp", "dp"}, *const parts[] = {"row", "col"}, *const axes[] = {"tp", "pp"};
   tsr_mesh *m;

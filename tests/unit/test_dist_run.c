@@ -311,7 +311,7 @@ static void collectives_go_on_beside_computing(void **state) {
   tsr_graph_destroy(&g);
 }
 
-/* A rank's program as it is, as the performance guide has one: its reduce_scatter adds up blocks of other columns. */
+/* A rank's program as it is, as docs/distributed.md has one: its reduce_scatter adds up blocks of other columns. */
 static void collectives_in_the_text_run_as_they_are(void **state) {
   const program p = {"", "", "%a: tensor<2x8xf32>, %b: tensor<8x4xf32>",
                      MM("c", "a", "b") "%y = \"tessera.graph.reduce_scatter\"(%c) {axes = \"tp\", ranks = 4, dim = 1}\n"

@@ -1,4 +1,4 @@
-/* A profile loaded from a file changes what estimates and the audit take the device for; the guide's table of tiles is
+/* A profile loaded from a file changes what estimates and the audit take the device for; the table of default tiles is
  * readable, as it stands and as devices run it; a damaged tuning cache is told to who asks; streams say whether they
  * have priorities. */
 #include <setjmp.h>
@@ -149,7 +149,7 @@ static void the_table_of_tiles_is_readable(void **state) {
     if (devices[d]) OK(tsr_device_open(ctx, devices[d], &dev));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
       tsr_tile_default t;
-      if (!find(dev, &rows[i], &t)) fail_msg("%s is not as the guide has it", rows[i].op);
+      if (!find(dev, &rows[i], &t)) fail_msg("%s is not as docs/tuning.md has it", rows[i].op);
       bool same = t.legal_m == t.m && t.legal_n == t.n && t.legal_k == t.k && t.legal_warps == t.warps;
       if (!dev) assert_true(same && !*t.why);
       if (same == (*t.why != 0)) fail_msg("%s on %s: %s", t.op, devices[d], same ? t.why : "changed without a word");

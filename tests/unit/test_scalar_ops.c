@@ -118,8 +118,8 @@ static void check_rows(void) {
     CHECK(row->f64 || row->integer, "%s has no meaning", row->name);
     CHECK(!(row->traits & SCALAR_FLOATS) == (row->integer != NULL), "%s: floats only", row->name);
     CHECK(!(row->traits & SCALAR_INTEGERS) == (row->f64 != NULL), "%s: integers only", row->name);
-    CHECK(scalar_is_composite(c) ? row->expansion != NULL : !row->expansion || row->operands == 1, "%s: a composite has an expansion, others one of one operand",
-          row->name);
+    CHECK(scalar_is_composite(c) ? row->expansion != NULL : !row->expansion || row->operands == 1,
+          "%s: a composite has an expansion, others one of one operand", row->name);
     double v[3] = {1.5, -0.75, 3}, w[3] = {-0.75, 1.5, 3};
     if (row->traits & SCALAR_COMMUTES && row->f64) CHECK(row->f64(0, v) == row->f64(0, w), "%s commutes", row->name);
     int64_t i[3] = {12, -5, 7}, j[3] = {-5, 12, 7};

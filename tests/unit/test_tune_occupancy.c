@@ -113,7 +113,7 @@ static void occupancy_gb200_counts_96_warps(void **state) {
 static void occupancy_queried_limit_refuses_block(void **state) {
   tune_device d = h100();
   occ_input in = {.warps = 4, .regs = 32, .shared_bytes = 97 * 1024};
-  assert_int_equal(occ_compute(&d, &in).blocks, 2); /* the guide's figure is advice */
+  assert_int_equal(occ_compute(&d, &in).blocks, 2); /* the profile's figure is advice */
   d.advisory = false;
   assert_int_equal(occ_compute(&d, &in).blocks, 0);
 }

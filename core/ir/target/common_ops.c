@@ -9,7 +9,8 @@ static const ir_attr_def predicate[] = {S("predicate", true, NULL, "eq, ne, lt, 
    .types_doc = #kind[0] == 'F' ? "float" : #kind[0] == 'I' ? "index, integer or bool" : "index, scalar or vector", .infer = scalar_infer, .help = h},
 
 static const ir_opdef rows[] = {
-    SCALAR_OPS(SCALAR_ROW){NAME("program"), .code = TG_PROGRAM, PLACE_PROGRAM, .n_regions = 1, .flags = IR_ANY_ATTRS | IR_ISOLATED | IR_PROGRAM,
+    SCALAR_OPS(SCALAR_ROW)
+    {NAME("program"), .code = TG_PROGRAM, PLACE_PROGRAM, .n_regions = 1, .flags = IR_ANY_ATTRS | IR_ISOLATED | IR_PROGRAM,
                            .attrs = ATTRS(S("sym_name", true, NULL, "the function's name")),
                            .help = "Launches in order; block arguments are the inputs."},
     {NAME("buffer"), .code = TG_BUFFER, PLACE_IN_PROGRAM, .n_results = 1, .flags = IR_BUFFER,

@@ -1,5 +1,5 @@
 /* core/passes/schedule/kernel.h - what a schedule.kernel is, as the choice of a schedule asks: its family, its
- * contraction, the length of its rows; and the guide's table of tiles. */
+ * contraction, the length of its rows; and the table of default tiles (docs/tuning.md). */
 #ifndef CORE_PASSES_SCHEDULE_KERNEL_H
 #define CORE_PASSES_SCHEDULE_KERNEL_H
 #include "core/device/caps.h"

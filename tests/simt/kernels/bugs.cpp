@@ -1,5 +1,6 @@
-/* tests/simt/kernels/bugs.cpp - one planted mistake per kernel; test_simt_bugs.c says which finding each must give. All take
- * x (8192 bytes, an input), y (1024 bytes, written) and a tensor map of x as 64x64 bf16 with a box of the whole, swizzle 128. */
+/* tests/simt/kernels/bugs.cpp - one planted mistake per kernel; test_simt_bugs.c says which finding each must give. All
+ * take x (8192 bytes, an input), y (1024 bytes, written) and a tensor map of x as 64x64 bf16 with a box of the whole,
+ * swizzle 128. */
 #include "types.h"
 #define BUG(threads, name) KERNEL(threads) name(const float *x, float *y, const GRID_CONSTANT tensor_map map)
 namespace tsr {

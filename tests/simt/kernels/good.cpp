@@ -1,5 +1,5 @@
-/* tests/simt/kernels/good.cpp - hand-written kernels in the spelling of core/emit/text/text.h that do nothing wrong: one of each
- * technique. All matmuls compute C[M,N] f32 = A[M,K] B with B given as [N,K] rows unless said. */
+/* tests/simt/kernels/good.cpp - hand-written kernels in the spelling of core/emit/text/text.h that do nothing wrong:
+ * one of each technique. All matmuls compute C[M,N] f32 = A[M,K] B with B given as [N,K] rows unless said. */
 #include "types.h"
 namespace tsr {
 
@@ -26,7 +26,8 @@ KERNEL(128) block_sum(const float *x, float *y) {
   }
 }
 
-/* C 64x64, K a multiple of 32, bf16, B as [K,64]: two stages of cp.async, ldmatrix (transposed for B), mma.sync. Block 128. */
+/* C 64x64, K a multiple of 32, bf16, B as [K,64]: two stages of cp.async, ldmatrix (transposed for B), mma.sync. Block
+ * 128. */
 KERNEL(128) cp_async_mma(const bf16 *a, const bf16 *b, float *c, const int *sizes) {
   SHARED_MEMORY(19456);
   const int k_total = ld_global<int>(sizes), t = thread_id<0>(), lane = lane_id(), warp = warp_id();
@@ -68,9 +69,12 @@ KERNEL(128) cp_async_mma(const bf16 *a, const bf16 *b, float *c, const int *size
       }
 }
 
-/* C 64x64 per block, bf16: a warp that issues TMA, a warpgroup that multiplies, a stage queue of three. Block 256: warpgroup 1 produces.
- * Shared: stages of A [64][64] and B [64][64], 128-byte swizzle; C tile f32 [64][64]; barriers at 65536. */
-KERNEL(256) tma_wgmma_stage_queue(const GRID_CONSTANT tensor_map ma, const GRID_CONSTANT tensor_map mb, const GRID_CONSTANT tensor_map mc, const int *sizes) {
+/* C 64x64 per block, bf16: a warp that issues TMA, a warpgroup that multiplies, a stage queue of three. Block 256:
+ * warpgroup 1 produces. Shared: stages of A [64][64] and B [64][64], 128-byte swizzle; C tile f32 [64][64]; barriers at
+ * 65536. */
+KERNEL(256)
+tma_wgmma_stage_queue(const GRID_CONSTANT tensor_map ma, const GRID_CONSTANT tensor_map mb,
+                      const GRID_CONSTANT tensor_map mc, const int *sizes) {
   SHARED_MEMORY(65600);
   const int steps = ld_global<int>(sizes) / 64, m0 = block_id<1>() * 64, n0 = block_id<0>() * 64;
   unsigned char *full = smem + 65536, *empty = smem + 65560;
@@ -101,7 +105,8 @@ KERNEL(256) tma_wgmma_stage_queue(const GRID_CONSTANT tensor_map ma, const GRID_
       wgmma_pin(acc);
       wgmma_fence();
       for (int kk = 0; kk < 4; kk++)
-        wgmma<64, 16, bf16, bf16, 128, false, false>(acc, smem + stage * 16384 + kk * 32, smem + stage * 16384 + 8192 + kk * 32, 16, 1024, 16, 1024);
+        wgmma<64, 16, bf16, bf16, 128, false, false>(acc, smem + stage * 16384 + kk * 32,
+                                                     smem + stage * 16384 + 8192 + kk * 32, 16, 1024, 16, 1024);
       wgmma_commit();
       wgmma_wait<0>();
       wgmma_pin(acc);
@@ -125,8 +130,10 @@ KERNEL(256) tma_wgmma_stage_queue(const GRID_CONSTANT tensor_map ma, const GRID_
   }
 }
 
-/* C 64x64, B as [K,64] (MN-major), f16, one stage of 64; A from registers for the second half of each step. Block 128. */
-KERNEL(128) wgmma_mn_major(const GRID_CONSTANT tensor_map ma, const GRID_CONSTANT tensor_map mb, float *c, const int *sizes) {
+/* C 64x64, B as [K,64] (MN-major), f16, one stage of 64; A from registers for the second half of each step. Block 128.
+ * */
+KERNEL(128)
+wgmma_mn_major(const GRID_CONSTANT tensor_map ma, const GRID_CONSTANT tensor_map mb, float *c, const int *sizes) {
   SHARED_MEMORY(16448);
   const int steps = ld_global<int>(sizes) / 64, t = thread_id<0>(), lane = lane_id(), warp = warp_id();
   unsigned char *bar = smem + 16384;
@@ -145,7 +152,8 @@ KERNEL(128) wgmma_mn_major(const GRID_CONSTANT tensor_map ma, const GRID_CONSTAN
     }
     mbar_wait(bar, s & 1);
     wgmma_fence();
-    for (int kk = 0; kk < 2; kk++) wgmma<64, 16, f16, f16, 128, false, true>(acc, smem + kk * 32, smem + 8192 + kk * 2048, 16, 1024, 8192, 1024);
+    for (int kk = 0; kk < 2; kk++)
+      wgmma<64, 16, f16, f16, 128, false, true>(acc, smem + kk * 32, smem + 8192 + kk * 2048, 16, 1024, 8192, 1024);
     for (int kk = 2; kk < 4; kk++) {
       int row = warp * 16 + lane % 16, chunk = kk * 2 + lane / 16;
       vec<int, 4> fa = ldmatrix<4, false>(smem + row * 128 + (chunk ^ row % 8) * 16);
@@ -156,10 +164,12 @@ KERNEL(128) wgmma_mn_major(const GRID_CONSTANT tensor_map ma, const GRID_CONSTAN
     barrier();
   }
   for (int j = 0; j < 8; j++)
-    for (int e = 0; e < 4; e++) st_global(c + (warp * 16 + lane / 4 + e / 2 * 8) * 64 + 8 * j + 2 * (lane % 4) + e % 2, acc[4 * j + e]);
+    for (int e = 0; e < 4; e++)
+      st_global(c + (warp * 16 + lane / 4 + e / 2 * 8) * 64 + 8 * j + 2 * (lane % 4) + e % 2, acc[4 * j + e]);
 }
 
-/* The sum of a row over four blocks: each sends its part to all, then adds them in order. Blocks of 64, 64 elements each. */
+/* The sum of a row over four blocks: each sends its part to all, then adds them in order. Blocks of 64, 64 elements
+ * each. */
 KERNEL(64) cluster_sum(const float *x, float *y) {
   SHARED_MEMORY(272);
   float *mine = (float *)smem, *parts = (float *)(smem + 256), sum = 0;
@@ -176,9 +186,11 @@ KERNEL(64) cluster_sum(const float *x, float *y) {
   st_global(y + 64 * rank + t, sum);
 }
 /* C 128x64 by a cluster of two blocks along M: each loads half of B and multicasts it. Block 128, one stage. */
-KERNEL(128) cluster_multicast(const GRID_CONSTANT tensor_map ma, const GRID_CONSTANT tensor_map mb, float *c, const int *sizes) {
+KERNEL(128)
+cluster_multicast(const GRID_CONSTANT tensor_map ma, const GRID_CONSTANT tensor_map mb, float *c, const int *sizes) {
   SHARED_MEMORY(16448);
-  const int steps = ld_global<int>(sizes) / 64, t = thread_id<0>(), lane = lane_id(), warp = warp_id(), rank = cluster_rank();
+  const int steps = ld_global<int>(sizes) / 64, t = thread_id<0>(), lane = lane_id(), warp = warp_id(),
+            rank = cluster_rank();
   unsigned char *full = smem + 16384, *empty = smem + 16392;
   if (t == 0) {
     mbar_init(full, 1);
@@ -197,7 +209,8 @@ KERNEL(128) cluster_multicast(const GRID_CONSTANT tensor_map ma, const GRID_CONS
     }
     mbar_wait(full, s & 1);
     wgmma_fence();
-    for (int kk = 0; kk < 4; kk++) wgmma<64, 16, bf16, bf16, 128, false, false>(acc, smem + kk * 32, smem + 8192 + kk * 32, 16, 1024, 16, 1024);
+    for (int kk = 0; kk < 4; kk++)
+      wgmma<64, 16, bf16, bf16, 128, false, false>(acc, smem + kk * 32, smem + 8192 + kk * 32, 16, 1024, 16, 1024);
     wgmma_commit();
     wgmma_wait<0>();
     barrier();
@@ -205,7 +218,9 @@ KERNEL(128) cluster_multicast(const GRID_CONSTANT tensor_map ma, const GRID_CONS
   }
   cluster_sync(); /* nobody leaves while the other may still write to it or arrive on it */
   for (int j = 0; j < 8; j++)
-    for (int e = 0; e < 4; e++) st_global(c + (rank * 64 + warp * 16 + lane / 4 + e / 2 * 8) * 64 + 8 * j + 2 * (lane % 4) + e % 2, acc[4 * j + e]);
+    for (int e = 0; e < 4; e++)
+      st_global(c + (rank * 64 + warp * 16 + lane / 4 + e / 2 * 8) * 64 + 8 * j + 2 * (lane % 4) + e % 2,
+                acc[4 * j + e]);
 }
 
 /* C 32x32, K a multiple of 8, f16: one wave of 64, mfma 32x32x8 from global memory. */
@@ -213,7 +228,8 @@ KERNEL(64) mfma_32x32x8(const f16 *a, const f16 *b, float *c, const int *sizes) 
   const int k_total = ld_global<int>(sizes), l = lane_id();
   vec<float, 16> acc = {};
   for (int k = 0; k < k_total; k += 8) {
-    vec<f16, 4> fa = ld_global<vec<f16, 4>>(a + l % 32 * k_total + k + l / 32 * 4), fb = ld_global<vec<f16, 4>>(b + l % 32 * k_total + k + l / 32 * 4);
+    vec<f16, 4> fa = ld_global<vec<f16, 4>>(a + l % 32 * k_total + k + l / 32 * 4),
+                fb = ld_global<vec<f16, 4>>(b + l % 32 * k_total + k + l / 32 * 4);
     acc = mfma<32, 32, 8, f16, f16>(fa, fb, acc);
   }
   for (int r = 0; r < 16; r++) st_global(c + (r / 4 * 8 + l / 32 * 4 + r % 4) * 32 + l % 32, acc[r]);
@@ -241,7 +257,8 @@ KERNEL(64) mfma_fnuz_lds(const f8e4m3fnuz *a, const f8e4m3fnuz *b, float *c, con
     }
     barrier();
     const unsigned char *tile = smem + stage * 1024;
-    vec<f8e4m3fnuz, 8> fa = ld_shared<vec<f8e4m3fnuz, 8>>(tile + l % 16 * 32 + l / 16 * 8), fb = ld_shared<vec<f8e4m3fnuz, 8>>(tile + 512 + l % 16 * 32 + l / 16 * 8);
+    vec<f8e4m3fnuz, 8> fa = ld_shared<vec<f8e4m3fnuz, 8>>(tile + l % 16 * 32 + l / 16 * 8),
+                       fb = ld_shared<vec<f8e4m3fnuz, 8>>(tile + 512 + l % 16 * 32 + l / 16 * 8);
     acc = mfma<16, 16, 32, f8e4m3fnuz, f8e4m3fnuz>(fa, fb, acc);
     barrier();
   }
@@ -253,7 +270,8 @@ KERNEL(32) wmma_gfx11(const bf16 *a, const bf16 *b, float *c, const int *sizes) 
   const int k_total = ld_global<int>(sizes), l = lane_id();
   vec<float, 8> acc = {};
   for (int k = 0; k < k_total; k += 16)
-    acc = wmma<16, 16, 16, bf16, bf16>(ld_global<vec<bf16, 16>>(a + l % 16 * k_total + k), ld_global<vec<bf16, 16>>(b + l % 16 * k_total + k), acc);
+    acc = wmma<16, 16, 16, bf16, bf16>(ld_global<vec<bf16, 16>>(a + l % 16 * k_total + k),
+                                       ld_global<vec<bf16, 16>>(b + l % 16 * k_total + k), acc);
   for (int r = 0; r < 8; r++) st_global(c + (2 * r + l / 16) * 16 + l % 16, acc[r]);
 }
 
@@ -261,7 +279,8 @@ KERNEL(32) wmma_gfx12(const bf16 *a, const bf16 *b, float *c, const int *sizes) 
   const int k_total = ld_global<int>(sizes), l = lane_id();
   vec<float, 8> acc = {};
   for (int k = 0; k < k_total; k += 16)
-    acc = wmma<16, 16, 16, bf16, bf16>(ld_global<vec<bf16, 8>>(a + l % 16 * k_total + k + l / 16 * 8), ld_global<vec<bf16, 8>>(b + l % 16 * k_total + k + l / 16 * 8), acc);
+    acc = wmma<16, 16, 16, bf16, bf16>(ld_global<vec<bf16, 8>>(a + l % 16 * k_total + k + l / 16 * 8),
+                                       ld_global<vec<bf16, 8>>(b + l % 16 * k_total + k + l / 16 * 8), acc);
   for (int r = 0; r < 8; r++) st_global(c + (8 * (l / 16) + r) * 16 + l % 16, acc[r]);
 }
 
