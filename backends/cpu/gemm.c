@@ -203,9 +203,9 @@ static void end_target(const vm *v, const cpuk_gemm *g, cpuk_gemm_kind kind, con
   }
 }
 
-/* Few rows. Where b lies along k their order is their own, and where blocks sum several of k at once, theirs is: a block
- * may have few rows of a product that has many, so not with either where the order is fixed. Sums of integers are the
- * same in any. */
+/* Few rows. Where b lies along k their order is their own, and where blocks sum several of k at once, theirs is: a
+ * block may have few rows of a product that has many, so not with either where the order is fixed. Sums of integers are
+ * the same in any. */
 static bool try_skinny(const vm *v, const cpu_instr *i, cpuk_gemm_kind kind, const cpuk_gemm *g, const operand *a,
                        const operand *b, const target *t, bool accumulate) {
   const bool is_float = g->acc_type != CPUK_I32 && g->acc_type != CPUK_I64;

@@ -122,7 +122,8 @@ int main(void) {
   cli_expect(&c, "cache list --name third", 0, "0 entries, 0 trials");
 
   damage(&c, ".tessera/cache/second.sqlite");
-  cli_expect(&c, "cache verify --name second", 1, "DAMAGED: 0 entries, 1 damaged entries, 0 damaged trials, file sound");
+  cli_expect(&c, "cache verify --name second", 1,
+             "DAMAGED: 0 entries, 1 damaged entries, 0 damaged trials, file sound");
   cli_check(&c, strstr(c.said, "the first damage is of ") && strstr(c.said, "64x64x64"), "which entry is damaged");
   cli_expect(&c, "cache list --name second", 0, "1 damaged entries are left out, the first is ");
   cli_expect(&c, "cache merge .tessera/cache/second.sqlite --name third", 1, "0 added, 0 kept, 1 refused");

@@ -1,5 +1,5 @@
-/* Norms of f64 rows whose weights are f32, as layernorm and rmsnorm take them: given, computed by the kernel itself, one
- * number, the same twice; rows that a block holds whole and rows in chunks. Against the formulas in f64. */
+/* Norms of f64 rows whose weights are f32, as layernorm and rmsnorm take them: given, computed by the kernel itself,
+ * one number, the same twice; rows that a block holds whole and rows in chunks. Against the formulas in f64. */
 #include <math.h>
 #include <stdio.h>
 

@@ -97,7 +97,8 @@ static void *multiply(const product *p, const void *a, const void *b, int thread
   return c;
 }
 
-static void same(const product *p, const void *want, const void *have, int64_t rows, int64_t columns, const char *what) {
+static void same(const product *p, const void *want, const void *have, int64_t rows, int64_t columns,
+                 const char *what) {
   const size_t e = tsr_dtype_size(p->t);
   int64_t other = 0;
   for (int64_t i = 0; i < rows * columns; i++)
@@ -109,7 +110,8 @@ static void same(const product *p, const void *want, const void *have, int64_t r
 }
 
 static void one(const product *p, uint32_t seed) {
-  void *a = numbers(p, p->m, p->k, seed), *b = numbers(p, p->k, p->n, seed + 1), *whole = multiply(p, a, b, 1, false), *c;
+  void *a = numbers(p, p->m, p->k, seed), *b = numbers(p, p->k, p->n, seed + 1), *whole = multiply(p, a, b, 1, false),
+       *c;
   static const int threads[] = {2, 3, 5, 16};
   for (int i = 0; i < 4; i++) {
     c = multiply(p, a, b, threads[i], false);

@@ -37,8 +37,8 @@ static void softmax_and_norms_have_the_kernels_that_compute_them(void **state) {
 /* x / sqrt(sum of x^2): a norm that no op has is the kernel's with other numbers. */
 static void a_norm_said_otherwise_has_its_own_numbers(void **state) {
   row_recipe l2 = {.n_folds = 1, .per_element = true, .mean = -1};
-  l2.fold[0] = (recipe_fold){.op = "sum", .term = {{STEP_SQUARE, ARG_NONE}, {STEP_END, 0}},
-                             .finish = {{SC_RSQRT, ARG_NONE}, {STEP_END, 0}}};
+  l2.fold[0] = (recipe_fold){
+      .op = "sum", .term = {{STEP_SQUARE, ARG_NONE}, {STEP_END, 0}}, .finish = {{SC_RSQRT, ARG_NONE}, {STEP_END, 0}}};
   l2.apply[0] = (recipe_step){SC_MUL, ARG_STAT}, l2.apply[1] = (recipe_step){STEP_END, 0};
   cpu_row_kernel k = taken(&l2);
   assert_true(k.is_norm && k.mean_scale == 0 && k.square_scale == 1 && k.eps == 0);

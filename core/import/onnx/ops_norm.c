@@ -145,7 +145,7 @@ static void op_rms_norm(cv *c) {
   cv_out(c, 0, y);
 }
 
-/* x / (sum of |x|^p)^(1/p); zeros stay zeros */
+/* x / (sum of |x|^p)^(1/p); NaN for a row of zeros, as ONNX's own case of it has */
 static void op_lp_norm(cv *c) {
   ir_value *given = cv_need(c, 0);
   if (!given) return;
@@ -154,9 +154,7 @@ static void op_lp_norm(cv *c) {
   if (p != 1 && p != 2) return cv_out(c, 0, cv_refuse(c, "p is 1 or 2"));
   if (p == 2) size = cv_op2(c, G_MUL, x, x);
   size = cv_reduce(c, G_REDUCE_SUM, size, &axis, 1, true);
-  if (p == 2) size = cv_op1(c, G_SQRT, size);
-  size = cv_where(c, cv_compare(c, "eq", size, cv_like(c, x, 0)), cv_like(c, x, 1), size);
-  cv_out(c, 0, cv_cast(c, cv_op2(c, G_DIV, x, size), given->type->dtype));
+  cv_out(c, 0, cv_cast(c, cv_op2(c, G_DIV, x, p == 2 ? cv_op1(c, G_SQRT, size) : size), given->type->dtype));
 }
 
 static void op_mean_variance(cv *c) {

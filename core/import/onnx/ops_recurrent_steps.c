@@ -1,5 +1,5 @@
-/* core/import/onnx/ops_recurrent_steps.c - see recurrent.h. The activations' numbers are read as ONNX Runtime reads them:
- * one from the list for each activation that has such a number, else its default. */
+/* core/import/onnx/ops_recurrent_steps.c - see recurrent.h. The activations' numbers are read as ONNX Runtime reads
+ * them: one from the list for each activation that has such a number, else its default. */
 #include <string.h>
 #include <strings.h>
 

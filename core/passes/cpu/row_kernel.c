@@ -8,7 +8,7 @@
 typedef struct reader {
   const row_recipe *r;
   const recipe_step *at;
-  int first;  /* the statistic that the kernel's first number is; -1: it has none */
+  int first; /* the statistic that the kernel's first number is; -1: it has none */
   int second, factor;
   int64_t columns;
   double eps;

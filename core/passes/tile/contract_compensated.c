@@ -46,10 +46,13 @@ tsr_status contract_compensate(expansion *e, ir_value *const sum_lost[2], ir_val
   ir_builder r;
   ir_op *map = open_map(e, 2, sum_lost, 1, args, &r);
   if (!map) return st_oom();
-  ir_value *whole = add(&r, args[0], args[1]), *size = whole ? ir_build1(&r, "tessera.tile.abs", NULL, 1, &whole) : NULL,
+  ir_value *whole = add(&r, args[0], args[1]),
+           *size = whole ? ir_build1(&r, "tessera.tile.abs", NULL, 1, &whole) : NULL,
            *most = ir_build1(&r, "tessera.tile.const", ir_type_scalar(e->m, e->c.sum), 0, NULL);
-  if (!size || !most || !ir_set_attr(most->def, "value", ir_attr_float(e->m, dtype_get(e->c.sum)->max))) return st_oom();
-  ir_value *finite = ir_build1(&r, "tessera.tile.compare", ir_type_scalar(e->m, TSR_BOOL), 2, (ir_value *[]){size, most});
+  if (!size || !most || !ir_set_attr(most->def, "value", ir_attr_float(e->m, dtype_get(e->c.sum)->max)))
+    return st_oom();
+  ir_value *finite =
+      ir_build1(&r, "tessera.tile.compare", ir_type_scalar(e->m, TSR_BOOL), 2, (ir_value *[]){size, most});
   if (!finite || !ir_set_attr(finite->def, "predicate", ir_attr_str(e->m, "le"))) return st_oom();
   ir_value *v = ir_build1(&r, "tessera.tile.select", NULL, 3, (ir_value *[]){finite, whole, args[0]});
   if (!v || !ir_build0(&r, "tessera.tile.yield", 1, &v)) return st_oom();

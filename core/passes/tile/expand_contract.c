@@ -91,7 +91,8 @@ static tsr_status body(expansion *e, ir_op *loop, ir_value *const tiles[2]) {
       !ir_set_attr(gemm, "policy", ir_attr_str(e->m, ir_get_str(e->op, "policy", "fast"))))
     return st_oom();
   if (compensated) TSR_TRY(contract_add_part(e, carried, gemm->results[0], carried));
-  return ir_build0(&e->b, "tessera.tile.yield", loop->n_results, compensated ? carried : gemm->results) ? NULL : st_oom();
+  ir_value *const *next = compensated ? carried : gemm->results;
+  return ir_build0(&e->b, "tessera.tile.yield", loop->n_results, next) ? NULL : st_oom();
 }
 
 /* Whether the loop's tiles are copies, whose next ones may be under way while it computes (ir/tile/pipelined.h). */
