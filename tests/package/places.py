@@ -17,7 +17,7 @@ ROWS = [  # what, the name's pattern, bound, wanted
     ("a contraction: matmul of Graph IR",
      r"\bG_MATMUL\b|NAME\(MATMUL|graph\.matmul|graph_matmul|\bmatmul_(dtype|attrs)\b|(infer|eval|adjoint)_matmul",
      8, 8),
-    ("a GPU dialect: hip", r"\bDIALECT_HIP\b", 8, 8),
+    ("a GPU dialect: hip", r"\bDIALECT_HIP\b|X\(HIP, ", 8, 8),
     ("a matrix instruction: wgmma of Target IR", r"\bTG_WGMMA\b", 3, 3),
 ]
 FOLDERS = ("core", "backends", "include", "tools")

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/device/arch.h"
+#include "core/device/dialect.h"
 #include "core/emit/text/text.h"
 #include "core/ir/target/target.h"
 #include "core/passes/simt/simt.h"
@@ -13,7 +14,13 @@
 #define WHERE(op) ST_WHERE("emulator", op, NULL)
 
 tsr_status emu_arch_caps(const char *arch, tsr_caps *out) {
-  return arch_caps_of(strncmp(arch, "sm_", 3) ? DIALECT_HIP : DIALECT_CUDA, arch, out);
+  tsr_status st = NULL;
+  for (int d = 0; d < N_DIALECTS; d++) {
+    if (!dialect_at(d)->has_arch_table) continue;
+    tsr_status_free(st);
+    if (!(st = arch_caps_of(d, arch, out))) return NULL;
+  }
+  return st;
 }
 
 void emu_unit_clear(emu_unit *u) {

@@ -18,7 +18,7 @@ typedef struct emu_unit { /* a compiled translation unit and what its kernels ne
   int n_kernels;
 } emu_unit;
 
-/* "sm_90a" is CUDA, "gfx942" is HIP. */
+/* Of the dialect whose table has the architecture: "sm_90a" is CUDA, "gfx942" is HIP. */
 tsr_status emu_arch_caps(const char *arch, tsr_caps *out);
 /* Compiles the kernels of a Tile IR or Target IR module. TSR_UNSUPPORTED as the lowering says it; TSR_INTERNAL with the
  * compiler's first lines if the text doesn't compile. *out is zero after failure. */
