@@ -41,6 +41,8 @@ done < <(grep -oE '\b(tsr|TSR)_[A-Za-z0-9_]+' $pages | sort -u)
 while read -r line; do bad "cites what isn't here: $line"; done < <(grep -rnIE \
   -e "\b[Ss]eeds? 0[0-9][0-9]|\b[Tt]he seeds\b|[Aa]ppendix [A-Z]\b|\bA\.[0-9]\b|[Cc]hapters? [0-9]+\.[0-9]" \
   -e "DESIGN(\.md)? section|LAYOUT\.md|CHECKLIST" \
+  -e "shared/[s]eeds|\b[Pp]erformance guide\b|within the guide\b" \
+  -e "\b[Tt]he guides?'?s?'? (tables?|figures?|ideals?|advice|advisory|defaults?|has|says|wants|asks)\b" \
   core backends include tools tests docs bench scripts cmake examples shaders bindings CMakeLists.txt CONTRIBUTING.md \
   README.md CHANGELOG.md | grep -vE '^(docs/checklist\.md|tests/package/docs\.sh):' | cut -c1-160)
 
