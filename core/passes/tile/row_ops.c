@@ -57,15 +57,27 @@ static bool hand_on(kb_kernel *k, ir_block *region, tsr_dtype t) {
   return x && ir_build0(&r, "tessera.tile.yield", 1, &x);
 }
 
+static bool adds_eps(const recipe_step *s) {
+  for (; s->code != STEP_END; s++)
+    if (s->arg == ARG_EPS) return true;
+  return false;
+}
+
+static bool has_eps(const row_recipe *r) {
+  bool has = r->per_element && adds_eps(r->apply);
+  for (int i = 0; i < r->n_folds; i++) has |= adds_eps(r->fold[i].term) || adds_eps(r->fold[i].finish);
+  return has;
+}
+
 static bool set_attributes(kb_kernel *k, ir_op *row, const row_work *w, const kb_space *s) {
-  const bool norm = w->recipe->careful != NULL, wraps = w->recipe->fold[0].finish[0].code == STEP_WRAP && w->wrap;
+  const bool careful = w->recipe->careful != NULL, wraps = w->recipe->fold[0].finish[0].code == STEP_WRAP && w->wrap;
   ir_module *m = k->m;
   return ir_set_attr(row, "recipe", ir_attr_str(m, ir_short_name(w->op->def))) &&
          ir_set_attr(row, "maps", ir_attr_str(m, &"mn,mn,mn"[3 * (3 - row->n_operands)])) &&
          ir_set_attr(row, "tile", ir_attr_ints(m, (int64_t[]){s->tm, s->tn}, 2)) &&
          (row->n_operands < 2 || ir_set_attr(row, "weights", ir_attr_int(m, row->n_operands - 1))) &&
-         (!norm || (ir_set_attr(row, "eps", ir_attr_float(m, w->eps)) &&
-                    ir_set_attr(row, "care", ir_attr_str(m, tile_row_cares[care_of(k, w)])))) &&
+         (!has_eps(w->op->def->recipe) || ir_set_attr(row, "eps", ir_attr_float(m, w->eps))) &&
+         (!careful || ir_set_attr(row, "care", ir_attr_str(m, tile_row_cares[care_of(k, w)]))) &&
          (!wraps || ir_set_attr(row, "wrap", ir_attr_str(m, dtype_get(w->wrap)->name))) &&
          ir_set_attr(row, "policy", ir_attr_str(m, k->opts->policy));
 }
