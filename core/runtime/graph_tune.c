@@ -159,6 +159,7 @@ static tsr_status run_tuner(hooked *x, const tsr_tune_options *t, tune_cache *ca
 static const char *not_stored(arena *mem, tune_cache *cache, const tuner_result *r) {
   cache_info i;
   if (r->stored || r->cancelled || (r->source != TUNE_FROM_SEARCH && r->source != TUNE_FROM_MODEL)) return "";
+  if (r->source == TUNE_FROM_MODEL) return "a schedule that the model chose was not measured, and is not kept";
   if (!cache)
     return "the cache is off: TSR_CACHE_DIR is empty, the context was made without a folder, or a warning said why";
   cache_describe(cache, &i);

@@ -94,6 +94,8 @@ int main(void) {
   cli_write(&c, "partly.json", partly, sizeof partly - 1);
   for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
     expect_none(&c, absent[i].args, absent[i].rc, absent[i].says);
+  cli_expect(&c, "tune matmul --shape 64x64x64 --device cpu:0 --strategy model-only", 0,
+             "nothing was stored: a schedule that the model chose was not measured, and is not kept");
   cli_expect(&c, "tune matmul --shape 64x64x64 --device cpu:0 --samples 2 --json", 0, "\"source\": \"search\"");
   if (!strstr(c.said, "\"stored\": true")) return cli_end(&c), 77; /* built without SQLite */
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)

@@ -24,7 +24,7 @@ static const char *const printing[] = {
 
 /* Output files: `%s` is the path. */
 static const char *const writing[] = {
-    "run x.mlir --device cpu:0 --output 0=%s", "bench add --shape 4x8 --device cpu:0 --milliseconds 1 --html %s", "tune matmul --shape 16x16x16 --device cpu:0 --samples 1 --knobs m --record %s",
+    "run x.mlir --device cpu:0 --output 0=%s", "bench add --shape 4x8 --device cpu:0 --milliseconds 1 --html %s", "tune matmul --shape 16x16x16 --device cpu:0 --knobs m --record %s",
     "cache export %s", "profile x.mlir --device cpu:0 --steps 1 --trace %s",
     "profile x.mlir --device cpu:0 --steps 1 --html %s",
 };

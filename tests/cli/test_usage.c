@@ -70,6 +70,8 @@ static const struct { const char *args, *says; } refused[] = {
     {"tune x.mlir --space --explain", "one of them"},
     {"tune matmul --shape 8x8x8 --explain --strategy banana", "measure nothing"},
     {"tune matmul --shape 8x8x8 --space --samples 3", "measure nothing"},
+    {"tune matmul --shape 8x8x8 --record r.json --samples 3", "measures every candidate"},
+    {"tune matmul --shape 8x8x8 --record r.json --json", "measures every candidate"},
     {"tune matmul --shape 8x8x8 --explain --knobs m", "--knobs goes with"},
     {"tune attention --shape 8x8x8x8 --explain --cache x --device cpu:0", "attention takes no"},
     {"tune x.mlir --dtype f32 --device cpu:0", "--dtype goes with an operation"},

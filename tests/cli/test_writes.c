@@ -17,7 +17,7 @@ static const struct { const char *args, *out; } commands[] = {
     {"bench add --shape 4x8 --device cpu:0 --milliseconds 1", NULL}, {"bench add --shape 4x8 --device cpu:0 --milliseconds 1 --tune full --json", NULL},
     {"bench add --shape 4x8 --device cpu:0 --milliseconds 1 --html ../out/p.html", "p.html"}, {"bench nonsense", NULL},
     {"tune matmul --shape 16x16x16 --device cpu:0 --samples 2", NULL}, {"tune x.mlir --device cpu:0 --samples 2 --again --json", NULL}, {"tune matmul --shape 16x16x16 --device cpu:0 --space", NULL},
-    {"tune matmul --shape 16x16x16 --device cpu:0 --explain", NULL}, {"tune matmul --shape 16x16x16 --device cpu:0 --samples 1 --knobs m --record ../out/r.json", "r.json"},
+    {"tune matmul --shape 16x16x16 --device cpu:0 --explain", NULL}, {"tune matmul --shape 16x16x16 --device cpu:0 --knobs m --record ../out/r.json", "r.json"},
     {"profile x.mlir --device cpu:0 --steps 1 --json", NULL}, {"profile x.mlir --device cpu:0 --steps 1 --trace ../out/t.json", "t.json"}, {"check x.mlir --device cpu:0", NULL},
     {"cache list", NULL}, {"cache show --json", NULL}, {"cache verify", NULL}, {"cache export ../out/e.json", "e.json"}, {"cache import ../out/e.json", NULL}, {"cache list --dir ../nowhere", NULL},
     {"cache verify --dir ../nowhere", NULL}, {"cache export --dir ../nowhere", NULL}, {"cache clear --name spare", NULL}, {"cache clear", NULL},

@@ -213,6 +213,9 @@ int cmd_tune(int argc, char **argv) {
   if ((a.space || a.explain) && (a.strategy || a.samples != CLI_NOT_GIVEN || a.seed || a.again || a.json))
     return cli_usage("tune", "--space and --explain measure nothing: --strategy, --samples, --seed, --again and --json "
                              "go with a search");
+  if (a.record && (a.strategy || a.samples != CLI_NOT_GIVEN || a.seed || a.again || a.json))
+    return cli_usage("tune", "--record measures every candidate: --strategy, --samples, --seed, --again and --json go "
+                             "with a search");
   if (a.explain && a.knobs) return cli_usage("tune", "--knobs goes with a search, --space and --record");
   if (a.samples != CLI_NOT_GIVEN && (a.samples < 1 || a.samples > INT32_MAX))
     return cli_usage("tune", "--samples %ld is not 1 to 2^31 - 1", a.samples);
