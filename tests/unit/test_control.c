@@ -34,6 +34,15 @@
   "^bb0(%k: " I ", %v: " V "):\n%one = \"tessera.graph.constant\"() {value = dense<1> : " I "}\n"                     \
   "%a = \"tessera.graph.add\"(%k, %one)\n%b = \"tessera.graph.add\"(%v, %v)\n\"tessera.graph.return\"(%a, %b)\n"      \
   "}) {max_trips = 1000}\n"
+/* The same downwards: from n, by subtraction, while 0 < i. */
+#define COUNTED_DOWN(n)                                                                                               \
+  "%z = \"tessera.graph.constant\"() {value = dense<" n "> : " I "}\n"                                               \
+  "%i, %r = \"tessera.graph.while\"(%z, %x) ({\n^bb0(%k: " I ", %v: " V "):\n"                                        \
+  "%m = \"tessera.graph.constant\"() {value = dense<0> : " I "}\n"                                                   \
+  "%c = \"tessera.graph.compare\"(%m, %k) {predicate = \"lt\"}\n\"tessera.graph.return\"(%c)\n}, {\n"                 \
+  "^bb0(%k: " I ", %v: " V "):\n%two = \"tessera.graph.constant\"() {value = dense<2> : " I "}\n"                     \
+  "%a = \"tessera.graph.sub\"(%k, %two)\n%b = \"tessera.graph.add\"(%v, %v)\n\"tessera.graph.return\"(%a, %b)\n"      \
+  "}) {max_trips = 1000}\n"
 /* Row sums or maxima: no short regions. */
 #define BRANCH                                                                                                        \
   "%r = \"tessera.graph.if\"(%c, %x) ({\n^bb0(%v: tensor<2x4xf32>):\n"                                                \
@@ -127,6 +136,14 @@ static void known_trips_are_written_out_or_ask_nothing(void **state) {
   assert_int_equal(r.control, 1);
   assert_non_null(strstr(r.trace, "31 trips, known now"));
   assert_int_equal(i, 31);
+  assert_float_equal(y[2], ldexpf(0.5f, 31), 0);
+  run(loop_text(COUNTED_DOWN("9")), NULL, (const void *const[]){x, &n}, (void *const[]){y, &i}, &r);
+  assert_int_equal(r.control, 0);
+  assert_int_equal(i, -1);
+  assert_float_equal(y[1], -64, 0);
+  run(loop_text(COUNTED_DOWN("62")), NULL, (const void *const[]){x, &n}, (void *const[]){y, &i}, &r);
+  assert_non_null(strstr(r.trace, "31 trips, known now"));
+  assert_int_equal(i, 0);
   assert_float_equal(y[2], ldexpf(0.5f, 31), 0);
   run(loop_text(COUNTED("0")), NULL, (const void *const[]){x, &n}, (void *const[]){y, &i}, &r);
   assert_int_equal(i, 0);

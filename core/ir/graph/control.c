@@ -57,14 +57,17 @@ static bool known(const ir_op *loop, const ir_value *v, double *out) {
   return constant_of(next, &again) && again == *out;
 }
 
-/* A carried number that begins as a constant and to which each trip adds one. */
+/* A carried number that begins as a constant, to which each trip adds one, or from which it takes one. */
 static bool counter(const ir_op *loop, const ir_value *v, double *from, double *step) {
   if (v->def || v->index >= graph_carried(loop) || !constant_of(loop->operands[v->index], from)) return false;
   const ir_value *next = loop->regions[REGION_BODY]->last->operands[v->index];
-  if (!next->def || !graph_is(next->def, G_ADD)) return false;
-  for (int i = 0; i < 2; i++) {
+  const bool down = next->def && graph_is(next->def, G_SUB);
+  if (!down && !(next->def && graph_is(next->def, G_ADD))) return false;
+  for (int i = 0; i < (down ? 1 : 2); i++) {
     const ir_value *x = next->def->operands[i], *y = next->def->operands[1 - i];
-    if (!x->def && x->index == v->index && known(loop, y, step)) return true;
+    if (x->def || x->index != v->index || !known(loop, y, step)) continue;
+    if (down) *step = -*step;
+    return true;
   }
   return false;
 }
