@@ -91,9 +91,11 @@ static void summarise(const vk_all_features *f, vk_features *o) {
       .explicit_layout = f->layout.workgroupMemoryExplicitLayout && f->layout.workgroupMemoryExplicitLayout8BitAccess && f->layout.workgroupMemoryExplicitLayout16BitAccess,
       .f64 = f->base.features.shaderFloat64, .i64 = f->base.features.shaderInt64, .i16 = f->base.features.shaderInt16,
       .i8 = f->v12.shaderInt8, .f16 = f->v12.shaderFloat16, .storage8 = f->v12.storageBuffer8BitAccess, .storage16 = f->v11.storageBuffer16BitAccess, .subgroup_types = f->v12.shaderSubgroupExtendedTypes,
-      .subgroup_size_control = f->v13.subgroupSizeControl, .full_subgroups = f->v13.computeFullSubgroups, .scalar_layout = f->v12.scalarBlockLayout,
+      .subgroup_size_control = f->v13.subgroupSizeControl, .full_subgroups = f->v13.computeFullSubgroups,
+      .scalar_layout = f->v12.scalarBlockLayout,
       .statistics = f->executable.pipelineExecutableInfo, .clock = f->clock.shaderDeviceClock,
-      .bda = f->v12.bufferDeviceAddress, .timeline = f->v12.timelineSemaphore, .sync2 = f->v13.synchronization2, .maintenance4 = f->v13.maintenance4,
+      .bda = f->v12.bufferDeviceAddress, .timeline = f->v12.timelineSemaphore, .sync2 = f->v13.synchronization2,
+      .maintenance4 = f->v13.maintenance4,
       .memory_model = f->v12.vulkanMemoryModel, .query_reset = f->v12.hostQueryReset,
       .binaries = f->binary.pipelineBinaries && f->maintenance5.maintenance5};
   o->coopmat &= o->memory_model; /* as the emitter writes their accesses */

@@ -9,7 +9,8 @@
 typedef enum figure { REGISTERS, SPILL_BYTES, SPILL_WORDS, SHARED, SCRATCH } figure;
 
 static const struct { const char *name; figure what; } names[] = {
-    {"Register Count", REGISTERS}, {"VGPRs", REGISTERS}, {"Max live registers", REGISTERS}, {"Registers", REGISTERS}, {"Work registers", REGISTERS},
+    {"Register Count", REGISTERS}, {"VGPRs", REGISTERS}, {"Max live registers", REGISTERS}, {"Registers", REGISTERS},
+    {"Work registers", REGISTERS},
     {"Spilled VGPRs", SPILL_WORDS}, {"Spill Count", SPILL_WORDS}, {"Spills", SPILL_WORDS}, {"Local Memory Size", SPILL_BYTES}, {"Stack Size", SCRATCH},
     {"Scratch size", SCRATCH}, {"Scratch Memory Size", SCRATCH}, {"LDS size", SHARED}, {"Shared Memory Size", SHARED}, {"Workgroup Memory Size", SHARED}};
 

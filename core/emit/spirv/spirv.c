@@ -218,8 +218,10 @@ static tsr_status check_capabilities(emitter *e) {
   const tsr_caps *c = e->caps;
   const struct { uint32_t capability; bool have; const char *feature; } needs[] = {
       {CapFloat64, c->f64, "shaderFloat64"}, {CapFloat16, c->f16, "shaderFloat16"}, {CapInt16, c->i16, "shaderInt16"},
-      {CapInt8, c->i8, "shaderInt8"}, {CapInt64, c->i64, "shaderInt64"}, {CapStorageBuffer16BitAccess, c->storage16, "storageBuffer16BitAccess"},
-      {CapStorageBuffer8BitAccess, c->storage8, "storageBuffer8BitAccess"}, {CapGroupNonUniformShuffle, c->subgroup_shuffle, "subgroup shuffle"},
+      {CapInt8, c->i8, "shaderInt8"}, {CapInt64, c->i64, "shaderInt64"},
+      {CapStorageBuffer16BitAccess, c->storage16, "storageBuffer16BitAccess"},
+      {CapStorageBuffer8BitAccess, c->storage8, "storageBuffer8BitAccess"},
+      {CapGroupNonUniformShuffle, c->subgroup_shuffle, "subgroup shuffle"},
       {CapBFloat16Type, c->bf16, "shaderBFloat16Type"}, {CapFloat8, c->f8, "shaderFloat8"}};
   const spv_words *b = &e->s.sec[SEC_CAPS];
   for (size_t i = 1; i < b->n; i += 2)
