@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/dtype.h"
+#include "core/ir/graph/eval.h"
 #include "core/ir/scalar_ops.h"
 
 /* The elementwise ops of the list, and gelu's other formula. The sign of a zero counts but of those that choose one of
@@ -67,15 +68,21 @@ static int special_values(tsr_dtype t, double *v) {
                          256, 1000, 32767, 65536, 1e9, max, max - 1, least, least + 1, -1, -2, -3, -8,  -31, -128};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     if (list[i] <= max && list[i] >= least && fabs(list[i]) < 0x1p53) v[n++] = list[i];
+  for (int i = sign ? -8 : 0; i < 16 && dtype_packed(t); i++)
+    if (i <= max) v[n++] = i; /* all that there are */
   return n;
 }
 
 static void random_value(sample *s, void *x, long i) {
   size_t e = tsr_dtype_size(s->t);
   uint64_t r = next(s);
-  if (!dtype_is_float(s->t) || i % 2 == 0) {
+  if (dtype_packed(s->t)) {
+    dtype_store_int(s->t, x, (size_t)i, dtype_wrap(s->t, (int64_t)(r >> 7)));
+  } else if (!dtype_is_float(s->t) || i % 2 == 0) {
     if (s->t == TSR_I64) r = (uint64_t)((int64_t)(r << 11) >> 11) >> (next(s) % 40); /* exact in a double */
+    if (s->t == TSR_U64) r = r >> 11 >> (next(s) % 40);
     memcpy((char *)x + (size_t)i * e, &r, e);
+    if (s->t == TSR_TF32) dtype_store(s->t, x, (size_t)i, dtype_load(TSR_F32, x, (size_t)i));
   } else {
     double v = i % 4 == 1 ? 20 * unit(s) - 10 : exp(28 * unit(s) - 14) * (r & 1 ? 1 : -1);
     dtype_store(s->t, x, (size_t)i, v);
@@ -84,7 +91,7 @@ static void random_value(sample *s, void *x, long i) {
 
 static void fill(sample *s, int n_in, const double *v, int n_special) {
   size_t e = tsr_dtype_size(s->t);
-  bool all = n_in == 1 && e <= 2;
+  bool all = n_in == 1 && (e == 1 || e == 2);
   for (long i = 0; i < s->grid; i++)
     for (int k = 0; k < n_in; k++) dtype_store(s->t, s->x[k], (size_t)i, v[k ? i / n_special : i % n_special]);
   for (long i = s->grid; i < s->n; i++)
@@ -109,12 +116,14 @@ static double rounded(tsr_dtype t, double v) {
   return dtype_load(t, &raw, 0);
 }
 
+static double slack_of(tsr_dtype t, bool flushes) { return !flushes ? 0 : t == TSR_F64 ? 0x1p-1016 : 0x1p-120; }
+
 /* The error in units, -1 for what no bound excuses. */
 static double error_of(const precision_op *op, tsr_dtype t, bool flushes, const double *x, double got, double want) {
   double w = rounded(t, want), max = dtype_get(t)->max;
   if (!dtype_is_float(t)) return got == w ? 0 : -1;
   if (isnan(w) || isnan(got)) return isnan(w) && isnan(got) ? 0 : -1;
-  double slack = flushes ? 0x1p-120 : 0;
+  double slack = slack_of(t, flushes);
   if (isfinite(got) && isfinite(want) && fabs(got - want) <= slack && (want != 0 || got != 0)) return 0;
   bool sign = op->zero_sign && (x[0] == 0 || isinf(x[0])); /* else the result is one that underflows */
   if (want == 0)
@@ -133,8 +142,17 @@ static double error_of(const precision_op *op, tsr_dtype t, bool flushes, const 
   return fabs(got - want) / ulp_of(t, want);
 }
 
-static void compare(const precision_op *op, const sample *s, bool flushes, const void *out, const double *want,
-                    const double *want2, precision_result *r) {
+typedef struct oracle { double *want, *tolerance; } oracle;
+
+static bool agrees(const oracle *o, tsr_dtype t, long i, double got) {
+  return graph_agrees(t, got, (graph_num){.v = o->want[i], .e = o->tolerance[i]});
+}
+
+/* `flushed`: of operands without subnormals; NULL where the device keeps them. */
+static void compare(const precision_op *op, const sample *s, const void *out, const oracle *o, const oracle *flushed,
+                    precision_result *r) {
+  const double *want = o->want, *want2 = flushed ? flushed->want : NULL;
+  const bool flushes = flushed;
   *r = (precision_result){.n = s->n};
   for (long i = 0; i < s->n; i++) {
     double x[2] = {dtype_load(s->t, s->x[0], (size_t)i), op->n_in > 1 ? dtype_load(s->t, s->x[1], (size_t)i) : 0};
@@ -143,6 +161,9 @@ static void compare(const precision_op *op, const sample *s, bool flushes, const
       double e2 = error_of(op, s->t, flushes, x, got, want2[i]);
       if (e < 0 || (e2 >= 0 && e2 < e)) e = e2;
     }
+    if (dtype_is_float(s->t) && !agrees(o, s->t, i, got) && !(flushed && agrees(flushed, s->t, i, got)) &&
+        !(fabs(got - want[i]) <= slack_of(s->t, flushes)) && !r->beyond++)
+      memcpy(r->beyond_at, x, sizeof x), r->beyond_got = got, r->beyond_want = want[i];
     if (e < 0 && !r->wrong++) memcpy(r->wrong_at, x, sizeof x), r->got = got, r->want = want[i];
     if (e > r->ulp) r->ulp = e, memcpy(r->at, x, sizeof x);
   }
@@ -191,7 +212,7 @@ static bool may_flush(const tsr_device *dev, tsr_dtype t) {
   const tsr_device_info *d = tsr_device_get_info(dev);
   if (!dtype_is_float(t)) return false;
   return t == TSR_F64                    ? !d->subnormals_f64
-         : t == TSR_F32 || t == TSR_BF16 ? !d->subnormals_f32
+         : t == TSR_F32 || t == TSR_TF32 || t == TSR_BF16 ? !d->subnormals_f32
          : t == TSR_F16                  ? !d->subnormals_f16
                                          : false;
 }
@@ -200,28 +221,29 @@ tsr_status precision_measure(tsr_context *ctx, tsr_device *dev, const precision_
                              precision_result *out) {
   double v[64];
   int n_special = special_values(t, v);
-  size_t e = tsr_dtype_size(t);
+  size_t e = tsr_dtype_size(t), most = e ? e : 1;
   sample s = {.t = t, .seed = 7, .grid = op->n_in > 1 ? n_special * n_special : n_special};
-  s.n = s.grid + (op->n_in == 1 && e <= 2 ? 1L << (8 * e) : n);
+  s.n = s.grid + (op->n_in == 1 && (e == 1 || e == 2) ? 1L << (8 * e) : n);
   tsr_graph *g = NULL;
   bool flushes = may_flush(dev, t);
-  void *y = malloc((size_t)s.n * e);
-  double *want = malloc((size_t)s.n * 8), *want2 = malloc((size_t)s.n * 8);
-  for (int k = 0; k < 2; k++) s.x[k] = calloc((size_t)s.n, e);
-  if (!y || !want || !want2 || !s.x[0] || !s.x[1]) abort();
+  void *y = malloc((size_t)s.n * most);
+  double *numbers = malloc((size_t)s.n * 4 * sizeof *numbers);
+  oracle o = {numbers, numbers + s.n}, flushed = {numbers + 2 * s.n, numbers + 3 * s.n};
+  for (int k = 0; k < 2; k++) s.x[k] = calloc((size_t)s.n, most);
+  if (!y || !numbers || !s.x[0] || !s.x[1]) abort();
   fill(&s, op->n_in, v, n_special);
   tsr_status st = parse(ctx, op, t, s.n, &g);
   if (!st) st = execute(dev, g, s.x, op->n_in, y);
-  if (!st) st = tsr_graph_reference(g, (const void *const *)s.x, &want, NULL);
+  if (!st) st = tsr_graph_reference(g, (const void *const *)s.x, &o.want, &o.tolerance);
   if (!st && flushes) {
     sample zeros = s;
-    for (int k = 0; k < 2; k++) memcpy(zeros.x[k] = malloc((size_t)s.n * e), s.x[k], (size_t)s.n * e);
+    for (int k = 0; k < 2; k++) memcpy(zeros.x[k] = malloc((size_t)s.n * most), s.x[k], (size_t)s.n * most);
     flush(&zeros, op->n_in);
-    st = tsr_graph_reference(g, (const void *const *)zeros.x, &want2, NULL);
+    st = tsr_graph_reference(g, (const void *const *)zeros.x, &flushed.want, &flushed.tolerance);
     free(zeros.x[0]), free(zeros.x[1]);
   }
-  if (!st) compare(op, &s, flushes, y, want, flushes ? want2 : NULL, out);
+  if (!st) compare(op, &s, y, &o, flushes ? &flushed : NULL, out);
   tsr_graph_destroy(&g);
-  free(y), free(want), free(want2), free(s.x[0]), free(s.x[1]);
+  free(y), free(numbers), free(s.x[0]), free(s.x[1]);
   return st;
 }

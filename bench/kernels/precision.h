@@ -23,13 +23,15 @@ typedef struct precision_result {
   double ulp, at[2];                  /* the largest error of results that are neither NaN nor infinite, and where */
   long wrong; /* NaN, infinity or the sign of a zero in the wrong place; for integers any difference */
   double wrong_at[2], got, want;      /* the first of these */
+  long beyond; /* of floats: outside of the oracle's tolerance, which bounds what no table does */
+  double beyond_at[2], beyond_got, beyond_want; /* the first of these */
   long n;
 } precision_result;
 
 /* The op over special values of the type (all pairs of them), then: every value of an 8 or 16-bit type for one operand,
  * else `n` values of which half are random bits and half of ordinary size. TSR_UNSUPPORTED is the device's. On devices
  * whose subnormals of the type that computes may be flushed (tsr_device_info), a subnormal operand may count as 0, and
- * errors up to 2^-120 don't count: of results and of what functions compute on the way. */
+ * errors up to 2^-120 (of f64 2^-1016) don't count: of results and of what functions compute on the way. */
 TSR_MUST_USE tsr_status precision_measure(tsr_context *ctx, tsr_device *dev, const precision_op *op, tsr_dtype t,
                                           long n, precision_result *out);
 

@@ -20,7 +20,7 @@
 
 /* As in bench/kernels/precision.h: what functions compute on the way may be subnormal, and flushed. */
 #define SUBNORMAL 0x1p-120
-enum { FEW = 240, ALL = 1 << 16, MAX_OUT = 48 };
+enum { FEW = 240, BYTES = 1 << 13, ALL = 1 << 16, MAX_OUT = 48 };
 static int N;
 static tsr_context *ctx;
 
@@ -70,21 +70,23 @@ static int put_program(strb *b, tsr_dtype t, int half, const char *names[MAX_OUT
   return n;
 }
 
-/* 0: all values of a 16-bit type, else edges and random ones; 1: edges, each beside all of them; 2: their magnitudes.
- * */
+/* 0: all values of an 8 or 16-bit float and of 16-bit integers, else edges and random ones; 1: edges, each beside all
+ * of them; 2: their magnitudes. */
 static void fill(tsr_dtype t, int which, void *data) {
   const double max = dtype_get(t)->max;
   const double edges[] = {0,    1,   -1,  2,    -2, 3,    7,        -7,        100, -100,     127,       -128, 0.5,
-                          -0.5, 1.5, 2.5, -2.5, 11, -0.0, INFINITY, -INFINITY, NAN, 0x1p-140, -0x1p-140, max,  -max};
+                          -0.5, 1.5, 2.5, -2.5, 11, -0.0, INFINITY, -INFINITY, NAN, 0x1p-140, -0x1p-140, max,  -max,
+                          0x1p-1074, -0x1.8p-1023, 0x1p-1022, 15, -8};
   enum { N_EDGES = sizeof edges / sizeof *edges };
   uint32_t seed = 77u + (uint32_t)which;
   for (int i = 0; i < N; i++) {
     seed = seed * 1664525u + 1013904223u;
     double v = ((double)(seed >> 8) / (1 << 23) - 1) * 6;
-    if (i < FEW - 40 || N == ALL) v = edges[(which ? i / 10 : i) % N_EDGES];
+    if (i < FEW - 40 || N != FEW) v = edges[(!which ? i : N == BYTES ? i / 256 : i / 10) % N_EDGES];
     if (which == 2) v = fabs(v);
     if (!dtype_is_float(t)) v = dtype_get(t)->is_signed ? trunc(v) : fabs(trunc(v));
     dtype_store(t, data, (size_t)i, v);
+    if (N == BYTES && !which) ((uint8_t *)data)[i] = (uint8_t)i;
     if (N != ALL || which) continue;
     ((uint16_t *)data)[i] = (uint16_t)i;
     if (isnan(dtype_load(t, data, (size_t)i)))
@@ -128,7 +130,7 @@ static void check_half(tsr_dtype t, int half, const char *device) {
   void *in[3] = {raw[0], raw[1], raw[2]};
   tsr_graph *g;
   strb text;
-  N = tsr_dtype_size(t) == 2 ? ALL : FEW;
+  N = tsr_dtype_size(t) == 2 ? ALL : tsr_dtype_size(t) == 1 && dtype_is_float(t) ? BYTES : FEW;
   strb_init(&text, &al_default);
   int n = put_program(&text, t, half, names);
   for (int i = 0; i < 3; i++) fill(t, i, raw[i]);
@@ -140,7 +142,7 @@ static void check_half(tsr_dtype t, int half, const char *device) {
     for (int e = 0; e < N; e++) {
       double a = want[i][e], b = got[i][e];
       bool same = isnan(a) ? isnan(b)
-                           : a == b || fabs(a - b) <= tolerance[i][e] + SUBNORMAL ||
+                           : a == b || fabs(a - b) <= tolerance[i][e] + (t == TSR_F64 ? 0 : SUBNORMAL) ||
                                  (fabs(a) > most[i] && b == copysign(INFINITY, a));
       if (!same)
         fail_msg("%s of %s on %s: element %d is %.17g, not %.17g", names[i], tsr_dtype_name(t), device, e, b, a);
@@ -150,8 +152,9 @@ static void check_half(tsr_dtype t, int half, const char *device) {
 }
 
 static void ops_on_every_type_match_the_reference(void **state) {
-  static const tsr_dtype types[] = {TSR_F32, TSR_F64, TSR_BF16, TSR_TF32, TSR_I64,
-                                    TSR_I32, TSR_I8,  TSR_U8,   TSR_F16,  TSR_I16};
+  static const tsr_dtype types[] = {TSR_F32,    TSR_F64,    TSR_BF16, TSR_TF32, TSR_I64, TSR_I32,
+                                    TSR_I8,     TSR_U8,     TSR_F16,  TSR_I16,  TSR_U64, TSR_F8E4M3,
+                                    TSR_F8E5M2, TSR_F8E4M3, TSR_I4,   TSR_U32,  TSR_U4,  TSR_U16};
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
     char device[16];
     snprintf(device, sizeof device, "emu:%d", (int)(i % EMU_N_DEVICES));
