@@ -177,6 +177,7 @@ ir_value *kb_reduce_axis(kb_kernel *k, const char *op, ir_value *x, int axis);
 ir_value *kb_reciprocal(kb_kernel *k, ir_value *sum);
 /* A fragment of one element that repeats, or the scalar. */
 ir_value *kb_constant(kb_kernel *k, tsr_dtype t, double v);
-/* What an integer type narrower than the one it is computed in keeps of x; x itself for other types. */
+/* What an integer type narrower than the one it is computed in keeps of x; of sums in another float type x as t,
+ * rounded once, in the type that computes it; x itself else. */
 ir_value *kb_wrap(kb_kernel *k, ir_value *x, tsr_dtype t);
 #endif

@@ -152,6 +152,11 @@ ir_value *kb_wrap_scalar(kb_kernel *k, ir_builder *r, ir_value *x, tsr_dtype t) 
 ir_value *kb_wrap(kb_kernel *k, ir_value *x, tsr_dtype t) {
   ir_value *args[1];
   ir_builder r;
+  if (x && dtype_is_float(t) && x->type->dtype != kb_compute(t)) {
+    ir_op *map = kb_map_open(k, 1, &x, args, &r, NULL, 0);
+    ir_value *once = map ? kb_cast_to(k, &r, args[0], t) : NULL; /* rounded once, where t is narrow too */
+    return map ? kb_map_close(k, map, &r, kb_cast_to(k, &r, once, kb_compute(t))) : NULL;
+  }
   bool halved = x && x->type->dtype == TSR_I64 && t != TSR_I64; /* a cast saturates: the upper half goes first */
   if (!x || dtype_is_float(x->type->dtype) || (!halved && t != TSR_I8 && t != TSR_U8 && t != TSR_I16)) return x;
   ir_op *map = kb_map_open(k, 1, &x, args, &r, NULL, 0);
