@@ -80,11 +80,11 @@ static tsr_status body(expansion *e, ir_op *loop, ir_value *const tiles[2]) {
   const bool compensated = loop->n_results > 1;
   ir_value *k = ir_block_arg(e->m, loop->regions[0], ir_type_index(e->m), NULL), *carried[2] = {NULL}, *ops[3];
   for (int i = 0; i < loop->n_results; i++) carried[i] = ir_block_arg(e->m, loop->regions[0], sum, NULL);
-  ops[0] = compensated ? region_fill(&e->b, e->c.sum, e->c.m, e->c.n_) : carried[0];
-  if (!k || !carried[loop->n_results - 1] || !ops[0]) return st_oom();
+  if (!k || !carried[loop->n_results - 1]) return st_oom();
   for (int side = 0; side < 2; side++) TSR_TRY(stage_side(e, side, k, tiles[side], &ops[1 + side]));
   if ((tiles[0] || tiles[1]) && !ir_build0(&e->b, "tessera.tile.wait", 0, NULL)) return st_oom();
-  ir_op *gemm = ir_op_new(&e->b, ir_find_op("tessera.tile.gemm"), 3, ops, 1, &sum, 0);
+  ops[0] = compensated ? region_fill(&e->b, e->c.sum, e->c.m, e->c.n_) : carried[0];
+  ir_op *gemm = ops[0] ? ir_op_new(&e->b, ir_find_op("tessera.tile.gemm"), 3, ops, 1, &sum, 0) : NULL;
   if (!gemm ||
       !ir_set_attr(gemm, "transpose_a", ir_attr_bool(e->m, tile_contract_swapped(&e->c, CONTRACT_A, 0))) ||
       !ir_set_attr(gemm, "transpose_b", ir_attr_bool(e->m, tile_contract_swapped(&e->c, CONTRACT_B, 0))) ||
