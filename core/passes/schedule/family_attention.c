@@ -26,8 +26,10 @@ static void defaults(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
   sched_params table;
   sched_recommended("flash_attention", op->operands[0]->type->dtype, &table);
   if (caps_simd_like(c)) { /* caches stand in for shared memory, and compile time grows with what a lane holds */
-    p->m = min64(4 * sched_lanes(c), round_up(x.m > 0 ? x.m : 1, sched_lanes(c)));
-    p->n = min64(64, round_up(x.n > 0 ? x.n : 1, STEP));
+    /* An exponential in f64 is some forty operations, each of which takes a register twice as wide. */
+    const bool wide = op->operands[0]->type->dtype == TSR_F64;
+    p->m = min64((wide ? 1 : 4) * sched_lanes(c), round_up(x.m > 0 ? x.m : 1, sched_lanes(c)));
+    p->n = min64(wide ? STEP : 64, round_up(x.n > 0 ? x.n : 1, STEP));
     for (p->warps = 1; p->warps < 8 && held(&x, p) > 128 * p->warps * sched_lanes(c);) p->warps *= 2;
     p->use_shared = -1;
     return;
