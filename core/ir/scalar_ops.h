@@ -102,7 +102,7 @@ enum {
     (int64_t)((uint64_t)a * (uint64_t)b + (uint64_t)c), 0, NULL, NULL)                                                 \
   X(COMPARE, "compare", 2, A, "attribute predicate: eq, ne, lt, le, gt, ge; the result is a bool, of NaN only ne holds", OWN, SCALAR_OF_BOOL,        \
     holds(variant, a < b ? -1 : a > b, isnan(a) || isnan(b)), holds(variant, a < b ? -1 : a > b, false), 0, "", NULL)  \
-  X(SELECT, "select", 3, A, "condition ? a : b; the condition is a bool (or an integer mask's zero test)", OWN,                \
+  X(SELECT, "select", 3, A, "condition ? a : b; the condition is a bool", OWN,                \
     SCALAR_EXACT | SCALAR_OF_BOOL | SCALAR_COMPLEX, a != 0 ? b : c, a ? b : c, 0,                                      \
     "; select(a, g, 0); select(a, 0, g)", NULL)                                                                        \
   X(CAST, "cast", 1, A, "to the result's type; to narrower floats rounds to nearest even, to integers saturates", KERNEL,      \

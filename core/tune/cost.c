@@ -43,7 +43,7 @@ static const char *tier_origin(const tune_device *d, const char *name) {
 }
 
 static const char *peak_origin(const tune_device *d, const tune_problem *p, const tune_config *c) {
-  bool matrix = c->matrix_path != 0,
+  bool matrix = c->matrix_path != PATH_FMA,
        plain = !matrix || tune_device_peak(d, p->in, true) == tune_device_peak(d, p->in, false);
   return origin_of(tune_device_peak(d, p->in, matrix), plain ? d->fma_from : d->matrix_from);
 }

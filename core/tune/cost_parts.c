@@ -18,7 +18,7 @@ bool cost_stages_by_cache(const tune_device *d) { return d->is_cpu || tune_devic
 cost_rates cost_rates_of(const tune_device *d, const tune_problem *p, const tune_config *c) {
   cost_rates r = {.cores = cost_at_least(d->cores, 1), .lanes = cost_at_least(d->warp_size, 1)};
   double clock = d->clock_ghz > 0 ? d->clock_ghz : d->is_cpu ? 2.5 : 1.5;
-  r.peak = tune_device_peak(d, p->in, c->matrix_path && c->matrix_path != TUNE_PATH_LANE_N);
+  r.peak = tune_device_peak(d, p->in, c->matrix_path != PATH_FMA && c->matrix_path != PATH_LANE_N);
   if (!(r.peak > 0)) r.peak = r.cores * clock * (d->is_cpu ? 4 * r.lanes : 8 * r.lanes);
   /* A special-function unit for every eight multiply-adds (NVIDIA's and AMD's are near), or a polynomial and what is
    * around it. Never measured. */
@@ -83,7 +83,7 @@ double cost_register_tile_efficiency(const cost_task *x) {
     return cost_clamp(1 - 0.5 * (lanes / cost_at_least(cols, 1) / 2 + 1 / cost_at_least(rows, 1)), 0.2, 1);
   }
   double per_warp = (double)c->m * c->n / cost_at_least(c->warps, 1), side = sqrt(per_warp);
-  if (c->matrix_path == TUNE_PATH_LANE_N) return lane_n_efficiency(c, per_warp / lanes);
+  if (c->matrix_path == PATH_LANE_N) return lane_n_efficiency(c, per_warp / lanes);
   if (tune_device_simd_like(d))
     return 1 / (1 + 8 * lanes / cost_at_least(per_warp, 1)); /* lanes of sums against loads and index arithmetic */
   double loads = c->matrix_path ? 16 / cost_at_least(side, 16) : 2 * sqrt(lanes) / cost_at_least(side, sqrt(lanes));

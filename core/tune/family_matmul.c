@@ -103,7 +103,7 @@ static bool direct_rule(const tune_space *s, const tune_config *c, char *why, si
   if (!c->use_shared || c->padding || c->split_k > 1 || c->stream_k || c->pipeline_stages < 2)
     TUNE_REFUSE("direct loads need unpadded tiles in two stages");
   if (bytes % 64 || s->problem.k % c->k) TUNE_REFUSE("direct loads need steps of 64 bytes that divide k");
-  if (c->matrix_path == 3 && (c->warps != 8 || c->pipeline_stages != 2 || c->m < 128 || c->n < 128))
+  if (c->matrix_path == PATH_PINGPONG && (c->warps != 8 || c->pipeline_stages != 2 || c->m < 128 || c->n < 128))
     TUNE_REFUSE("the ping-pong needs 8 warps, 2 stages and large tiles");
   return true;
 }
@@ -151,10 +151,11 @@ static bool legal(const tune_space *s, const tune_config *c, char *why, size_t w
     TUNE_REFUSE("vector does not divide the tile");
   if (!d->is_cpu && !c->use_shared && c->vectorize != s->dflt.vectorize)
     TUNE_REFUSE("a vector width is that of staging through shared memory");
-  bool lane_n = c->matrix_path == TUNE_PATH_LANE_N;
+  bool lane_n = c->matrix_path == PATH_LANE_N;
   if (lane_n && !lane_n_rule(s, c, why, why_bytes)) return false;
   if (c->matrix_path && !lane_n && !d->is_cpu && !matrix_rule(s, c, why, why_bytes)) return false;
-  if (c->matrix_path > 1 && !lane_n && !d->is_cpu && !direct_rule(s, c, why, why_bytes)) return false;
+  const bool direct = c->matrix_path == PATH_DIRECT || c->matrix_path == PATH_PINGPONG;
+  if (direct && !d->is_cpu && !direct_rule(s, c, why, why_bytes)) return false;
   if (!c->matrix_path && !d->is_cpu && (int64_t)c->m * c->n < (int64_t)c->warps * d->warp_size)
     TUNE_REFUSE("fewer outputs than threads (%d)", c->warps * d->warp_size);
   if (d->is_cpu) { /* the packed panels stay near the second-level cache */
@@ -191,7 +192,8 @@ static int64_t shared_bytes(const tune_problem *p, const tune_config *c) {
 static int32_t bank_ways(const tune_device *d, const tune_problem *p, const tune_config *c) {
   if (!c->use_shared || d->is_cpu) return 0;
   const tune_matrix *x = c->matrix_path ? tune_device_matrix(d, p->in) : NULL;
-  if ((x && d->warpgroup_matrix) || c->matrix_path > 1) return 1; /* swizzled */
+  const bool usual = c->matrix_path == PATH_FMA || c->matrix_path == PATH_AUTO;
+  if (!usual || (x && d->warpgroup_matrix)) return 1; /* swizzled */
   int64_t bytes = x && d->warp_size > 0 ? (int64_t)x->m * x->k / d->warp_size * (int64_t)tsr_dtype_size(p->in) : 4;
   return occ_bank_conflict(d, p->in, c->k, c->padding, bytes >= 16 ? 16 : bytes >= 8 ? 8 : 4);
 }

@@ -184,14 +184,15 @@ tune_config tune_kernel_default(const ir_op *kernel, const tsr_caps *caps, const
   const tune_family *f = tune_family_of(sched_family_of(kernel));
   if (!p.m && f && f->block) p.m = f->block(kernel, caps);
   const ir_op *mm = sched_contraction(kernel);
-  const int path = mm ? tune_path_of(p.matrix_path) : 0;
-  const bool there = path == TUNE_PATH_LANE_N || /* which is no instruction of matrices */
-                     (path && caps_find_matrix(caps, mm->operands[0]->type->dtype, mm->operands[1]->type->dtype,
-                                               graph_contract_get(mm).accum) >= 0);
+  const int path = mm ? tune_path_of(p.matrix_path) : PATH_FMA;
+  const bool there = path == PATH_LANE_N || /* which is no instruction of matrices */
+                     (path != PATH_FMA && caps_find_matrix(caps, mm->operands[0]->type->dtype,
+                                                           mm->operands[1]->type->dtype,
+                                                           graph_contract_get(mm).accum) >= 0);
   tune_config c = {
       .vectorize = caps->dialect == DIALECT_CPU, .pipeline_stages = 1, .split_k = 1, .warps = 1, .cluster = 1};
   tune_config_merge(&c, &p);
-  c.matrix_path = there ? path : 0;
+  c.matrix_path = there ? path : PATH_FMA;
   return c;
 }
 
@@ -231,7 +232,7 @@ static bool kernel_legal(const void *user, const int32_t *values, char *why, siz
   tune_config c = {0};
   space_config_set(&k->s, values, &c);
   sched_params p = tune_config_params(&c, &k->s.problem, &k->caps);
-  const ir_op *mm = c.matrix_path == TUNE_PATH_LANE_N ? sched_contraction(k->kernel) : NULL;
+  const ir_op *mm = c.matrix_path == PATH_LANE_N ? sched_contraction(k->kernel) : NULL;
   const ir_value *b = mm ? mm->operands[1] : NULL;
   const bool lies = mm && !graph_contract_get(mm).transpose_b && !b->def;
   if (mm && (!(lies || k->s.problem.collects_b) || b->type->dtype != k->s.problem.in)) {

@@ -24,8 +24,6 @@ typedef struct tune_problem {
   bool compensated;   /* sums carry their rounding errors along: they are not cut into parts */
 } tune_problem;
 
-enum { TUNE_PATH_LANE_N = 4 }; /* a config's matrix_path, see MATRIX_PATHS */
-
 #define TUNE_FIELD_COUNT(name) int32_t name;
 #define TUNE_FIELD_POWER(name) int32_t name;
 #define TUNE_FIELD_PADDING(name) int32_t name;

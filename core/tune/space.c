@@ -43,7 +43,7 @@ static int32_t fit32(int64_t v) { return (int32_t)(v > INT32_MAX ? INT32_MAX : v
 
 int32_t tune_path_of(const char *path) {
   const matrix_path *row = path ? matrix_path_find(path) : NULL;
-  return !row ? 1 : row->config >= 0 ? row->config : row->has_matrix;
+  return !row ? PATH_AUTO : row->config != PATH_NONE ? row->config : row->has_matrix ? PATH_AUTO : PATH_FMA;
 }
 
 void tune_config_merge(tune_config *c, const sched_params *p) {

@@ -83,10 +83,10 @@ void space_build(const tune_device *d, const tune_problem *p, const space_option
       if (k->value[j] == TUNE_PER_CORE) k->value[j] = d->cores > 0 ? d->cores : 1;
     bool is_path = id == KNOB_matrix_path, has_matrix = !is_path || tune_device_matrix(d, p->in);
     bool lane_n = is_path && tune_device_simd_like(&out->device) && tsr_dtype_size(p->in) <= 4;
-    if (lane_n && !has_matrix) fix_knob(k, 0);
-    if (lane_n) space_knob_include(k, TUNE_PATH_LANE_N);
+    if (lane_n && !has_matrix) fix_knob(k, PATH_FMA);
+    if (lane_n) space_knob_include(k, PATH_LANE_N);
     if (is_path && d->lds_direct)
-      for (int32_t path = 2; path <= 3; path++) space_knob_include(k, path);
+      space_knob_include(k, PATH_DIRECT), space_knob_include(k, PATH_PINGPONG);
     int32_t v = *tune_config_field(&dflt, k->name);
     if (!has_matrix) v = 0;
     if (!(uses >> id & 1) || (p->deterministic && !k->keeps_order) ||

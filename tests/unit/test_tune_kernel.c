@@ -116,9 +116,9 @@ static void lane_n_need_b_as_it_lies(void **state) {
     for (size_t i = 0; i < n; i++) {
       tune_config at = space_config(&sp.s, &pts[i]);
       sched_params params = tune_config_params(&at, &p, &c);
-      assert_int_equal(at.matrix_path == TUNE_PATH_LANE_N,
+      assert_int_equal(at.matrix_path == PATH_LANE_N,
                        params.matrix_path && !strcmp(params.matrix_path, "lane_n"));
-      lane_n += at.matrix_path == TUNE_PATH_LANE_N;
+      lane_n += at.matrix_path == PATH_LANE_N;
     }
     assert_int_equal(lane_n > 0, v != 1);
     al_free_array(NULL, pts, n);
@@ -170,7 +170,7 @@ static void untuned_products_take_the_n_major_layout(void **state) {
     tsr_caps c = gpu();
     c.subgroup = c.subgroup_min = c.subgroup_max = cases[i].lanes, c.n_matrix = 0, c.i64 = true;
     tune_config d = tune_kernel_default(kernel(s), &c, NULL);
-    assert_int_equal(d.matrix_path == TUNE_PATH_LANE_N, cases[i].m > 0);
+    assert_int_equal(d.matrix_path == PATH_LANE_N, cases[i].m > 0);
     if (cases[i].m) {
       assert_int_equal(d.m, cases[i].m);
       assert_int_equal(d.n, cases[i].n);

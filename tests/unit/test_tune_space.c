@@ -59,7 +59,7 @@ static void lane_n_in_lanes_are_points_where_they_suit(void **state) {
     for (size_t j = 0; j < n; j += TSR_TEST_SLOW ? 7 : 1) {
       tune_config c = space_config(&s, &pts[j]), plain = c;
       if (!c.matrix_path) continue;
-      assert_int_equal(c.matrix_path, TUNE_PATH_LANE_N);
+      assert_int_equal(c.matrix_path, PATH_LANE_N);
       assert_true(!c.use_shared && c.split_k == 1 && (p.n % c.n == 0 || p.collects_b) && p.k % c.k == 0);
       assert_true(c.n % (32 / (int)tsr_dtype_size(p.in)) == 0);
       cost_estimate fast, slow;
