@@ -31,7 +31,7 @@
   X(CEIL, "ceil", 1, F, "smallest integer not below a", GRAPH, SCALAR_EXACT, ceil(a), NONE, 0, "", "neg(floor(neg(a)))")       \
   X(TRUNC, "trunc", 1, F, "the integer next to a toward zero", GRAPH, SCALAR_EXACT, trunc(a), NONE, 0, "", "select(lt(a, 0), neg(floor(neg(a))), floor(a))") \
   X(SIGN, "sign", 1, A, "-1 below 0, 1 above, else a (a zero of its sign, or NaN)", GRAPH, SCALAR_EXACT, a > 0 ? 1 : a < 0 ? -1 : a, \
-    (a > 0) - (a < 0), 0, "", "select(gt(a, 0), 1, select(lt(a, 0), -1, mul(a, 0)))") \
+    (a > 0) - (a < 0), 0, "", "select(gt(a, 0), 1, select(lt(a, 0), -1, a))") \
   X(ISNAN, "isnan", 1, F, "whether a is NaN; the result is a bool", OWN, SCALAR_EXACT, isnan(a) ? 1 : 0, NONE, 0, "", "ne(a, a)") \
   X(ISINF, "isinf", 1, F, "whether a is infinite, of either sign; the result is a bool", OWN, SCALAR_EXACT, isinf(a) ? 1 : 0, NONE, 0, "", "eq(abs(a), INF)") \
   X(HARDSIGMOID, "hardsigmoid", 1, F, "max(0, min(1, alpha * a + beta))", OWN, 0, isnan(a * b) ? NAN : fmax(0, fmin(1, a * b + c)), NONE, 4 * (1 + fabs(c)), \

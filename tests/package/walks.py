@@ -108,9 +108,13 @@ def defined_by(path):
 
 
 def uses(code, name):
-    """Its name, or that of a row from which a table makes it: family_##lowering."""
+    """Its name, or that of a row from which a table makes it: family_##lowering, text_##name##_base."""
     if re.search(rf"\b{name}\b", code):
         return True
+    for before, behind in re.findall(r"\b(\w+_)##\w+##(_\w+)", code):
+        row = name[len(before):len(name) - len(behind)]
+        if name.startswith(before) and name.endswith(behind) and row and re.search(rf"\b{row}\b", code):
+            return True
     pasted = re.findall(r"\b(\w+_)##", code)
     return any(name.startswith(p) and re.search(rf"\b{name[len(p):]}\b", code, re.I) for p in pasted)
 
