@@ -17,7 +17,7 @@ typedef struct deform {
 static ir_value *taps_at(cv *c, const deform *d, int axis) {
   const int64_t dims[3] = {d->taps, axis ? 1 : d->out[0], axis ? d->out[1] : 1};
   const int64_t n = d->out[axis];
-  float *at = arena_array(&c->a, float, d->taps *n + 1);
+  float *at = arena_array(&c->a, float, d->taps * n + 1);
   if (!at) return cv_refuse(c, "out of memory");
   for (int64_t k = 0; k < d->taps; k++)
     for (int64_t i = 0; i < n; i++) {

@@ -14,28 +14,28 @@ static const ir_op *kernel_of(const ir_op *op) {
   return op;
 }
 
-static bool kernel_for(const tile_row *r, cpu_row_kernel *k) {
-  return cpu_row_kernel_of(r->recipe, r->columns, r->eps, k);
-}
-
 /* The kernels take weights that repeat for all rows. */
 static bool takes_weight(const tile_row *r, int i) {
   const ir_type *t = r->v[ROW_WEIGHT][i]->type;
   return t->dims[0] == 1 && t->dims[1] == r->columns;
 }
 
+static bool takes(const ir_op *op, const tile_row *r, cpu_row_kernel *k) {
+  bool yes = cpu_row_kernel_of(r->recipe, r->columns, r->eps, k) && r->type == TSR_F32 && r->columns > 1 &&
+             r->care != ROW_CARE_ALWAYS && ir_policy(op) != TSR_POLICY_KAHAN_SUM &&
+             ir_get_bool(kernel_of(op), "reduction_kernels", true);
+  for (int i = 0; yes && i < op->n_operands; i++) yes = !r->swapped[i];
+  for (int i = 0; yes && i < r->n[ROW_WEIGHT]; i++) yes = takes_weight(r, i);
+  return yes;
+}
+
 bool cpu_takes_row(const ir_op *op) {
   tile_row r;
   cpu_row_kernel k;
   tsr_status st = tile_row_get(op, &r);
-  bool takes = !st;
+  const bool is_row = !st;
   tsr_status_free(st);
-  takes = takes && kernel_for(&r, &k) && r.type == TSR_F32 && r.columns > 1 && r.care != ROW_CARE_ALWAYS &&
-          ir_policy(op) != TSR_POLICY_KAHAN_SUM &&
-          ir_get_bool(kernel_of(op), "reduction_kernels", true);
-  for (int i = 0; takes && i < op->n_operands; i++) takes = !r.swapped[i];
-  for (int i = 0; takes && i < r.n[ROW_WEIGHT]; i++) takes = takes_weight(&r, i);
-  return takes;
+  return is_row && takes(op, &r, &k);
 }
 
 static bool gives_argument(const ir_block *region) {
@@ -147,7 +147,7 @@ tsr_status cpu_lower_row(lower *l, ir_builder *b, ir_op *op) {
   cpu_row_kernel k;
   ir_value *x, *y, *operands[TILE_ROW_MOST + 1], *to[TILE_ROW_MOST];
   TSR_TRY(tile_row_get(op, &r));
-  if (!cpu_takes_row(op) || !kernel_for(&r, &k))
+  if (!takes(op, &r, &k))
     return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "tile_expand_row", "has to be written out for the CPU");
   TSR_TRY(rows(l, b, &r, op, &x));
   if (gives_argument(r.epilogue) || adds_row(&r, &k)) {

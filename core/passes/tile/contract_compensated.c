@@ -1,13 +1,12 @@
 /* core/passes/tile/contract_compensated.c - the loop of a product under kahan_sum: a step's product is summed with
  * compensation by itself, and what adding it to the sum loses is carried beside that from step to step. */
 #include "core/base/dtype.h"
-#include "core/base/policy.h"
 #include "core/ir/tile/tile.h"
 #include "core/passes/tile/build.h"
 #include "core/passes/tile/contract_parts.h"
 
 bool contract_is_compensated(const expansion *e) {
-  return dtype_is_float(e->c.sum) && policy_named(ir_get_str(e->op, "policy", "fast")) == TSR_POLICY_KAHAN_SUM;
+  return dtype_is_float(e->c.sum) && ir_policy(e->op) == TSR_POLICY_KAHAN_SUM;
 }
 
 /* A map of n fragments of one shape; *r is at its end, args are the elements. */

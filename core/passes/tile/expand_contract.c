@@ -79,8 +79,9 @@ static tsr_status body(expansion *e, ir_op *loop, ir_value *const tiles[2]) {
   const ir_type *sum = loop->operands[3]->type;
   const bool compensated = loop->n_results > 1;
   ir_value *k = ir_block_arg(e->m, loop->regions[0], ir_type_index(e->m), NULL), *carried[2] = {NULL}, *ops[3];
-  for (int i = 0; i < loop->n_results; i++) carried[i] = ir_block_arg(e->m, loop->regions[0], sum, NULL);
-  if (!k || !carried[loop->n_results - 1]) return st_oom();
+  if (!k) return st_oom();
+  for (int i = 0; i < loop->n_results; i++)
+    if (!(carried[i] = ir_block_arg(e->m, loop->regions[0], sum, NULL))) return st_oom();
   for (int side = 0; side < 2; side++) TSR_TRY(stage_side(e, side, k, tiles[side], &ops[1 + side]));
   if ((tiles[0] || tiles[1]) && !ir_build0(&e->b, "tessera.tile.wait", 0, NULL)) return st_oom();
   ops[0] = compensated ? region_fill(&e->b, e->c.sum, e->c.m, e->c.n_) : carried[0];

@@ -184,8 +184,9 @@ BEGIN(adjoint_reduce_prod) {
   ir_value *rest = graph_reduce(b, G_REDUCE_PROD, safe, reduced, true),
            *zeros = graph_reduce(b, G_REDUCE_SUM, count, reduced, true),
            *sum = graph_reduce(b, G_REDUCE_SUM, none, reduced, true), *other = SUB(zeros, count);
-  ir_value *of_one = SELECT(graph_compare(b, CMP_EQ, other, NUM(1)), MUL(SUB(sum, none), DIV(rest, safe)), NUM(0));
-  ir_value *others = SELECT(graph_compare(b, CMP_EQ, other, NUM(0)), DIV(rest, safe), of_one);
+  ir_value *share = DIV(rest, safe);
+  ir_value *of_one = SELECT(graph_compare(b, CMP_EQ, other, NUM(1)), MUL(SUB(sum, none), share), NUM(0));
+  ir_value *others = SELECT(graph_compare(b, CMP_EQ, other, NUM(0)), share, of_one);
   grads[0] = MUL(kept(b, op, g), others);
   END;
 }
