@@ -1,36 +1,25 @@
-#!/usr/bin/env bash
-# The worked example of CONTRIBUTING.md's "Adding a GPU dialect", as a real addition to a copy of the tree: Kite C++, of
-# a vendor whose GPUs have blocks of 32-lane warps, 24 KB of shared memory and no matrix instructions. Seven places, all
-# that the copy differs in. Nobody has such a GPU, so that its backend knows architectures and no driver; what is
-# emitted for it is run twice: with its own prelude, by a compiler that is the host's C++ compiler with a header of
-# Kite's builtins (a thread of the host for each of the block), and in the emulator of tests/simt, as any dialect's.
-# ccache makes it quick.
-set -eu
-copy=$(mktemp -d)
-trap 'rm -rf "$copy"' EXIT
-(cd "$SOURCE" && tar c --exclude=./build --exclude=./.git .) | tar x -C "$copy"
+# Read by additions.sh. The worked example of CONTRIBUTING.md's "Adding a GPU dialect": Kite C++, of a vendor whose GPUs
+# have blocks of 32-lane warps, 24 KB of shared memory and no matrix instructions. Seven places, all that the copy
+# differs in. Nobody has such a GPU, so that its backend knows architectures and no driver; what is emitted for it is
+# run twice: with its own prelude, by a compiler that is the host's C++ compiler with a header of Kite's builtins (a
+# thread of the host for each of the block), and in the emulator of tests/simt, as any dialect's.
+targets+=(test_simt_conformance)
 
-add() {  # file, the start of the line before which it goes, what is added
-  AT="$2" awk 'index($0, ENVIRON["AT"]) == 1 { found = 1 } END { exit !found }' "$copy/$1" ||
-    { echo "$1 has no line '$2'"; exit 1; }
-  AT="$2" NEW="$3" awk 'index($0, ENVIRON["AT"]) == 1 && !done { print ENVIRON["NEW"]; done = 1 } { print }' \
-    "$copy/$1" >"$copy/added"
-  mv "$copy/added" "$copy/$1"
-}
-# 1. Its name.
-add core/device/caps.h '  DIALECT_HOST,' '  DIALECT_KITE,'
-# 2. Its traits.
-add core/device/dialect.c '    [DIALECT_HOST]' \
-  '    [DIALECT_KITE] = {.name = "kite", .gpu = true, .has_arch_table = true,
+change_dialect() {
+  # 1. Its name.
+  before core/device/caps.h '  DIALECT_HOST,' '  DIALECT_KITE,'
+  # 2. Its traits.
+  before core/device/dialect.c '    [DIALECT_HOST]' \
+    '    [DIALECT_KITE] = {.name = "kite", .gpu = true, .has_arch_table = true,
                       .language = "Kite C++", .text_name = "Kite", .compile_with = "kitec -O3",
                       .plain_arch = "kt_1", .plain_subgroup = 32},'
-# 3. Its architectures.
-add core/device/arch.c '    {SM("sm_80"' \
-  '    {.name = "kt_1", .part = "Kite One", .dialect = DIALECT_KITE, .cores = 12, .subgroup = 32, .max_warps = 16, .cores_per_processor = 1, .max_blocks = 8, .registers_per_core = 32768, .max_registers = 128, .parts = 2, .register_granule = 256, .shared = 24, .shared_per_core = 48, .shared_granule = 256, .banks = 32, .l2_mb = 2, .memory_gb = 8, .tflops_f32 = 1.5, .tflops_f16 = 1.5, .gb_s = 90, .max_block_z = 64, .launch_ns = 9000},'
-# 4. Its prelude's name.
-add core/emit/text/prelude.h '  X(CUDA, cuda)' '  X(KITE, kite) \'
-# 5. Its prelude.
-cat >"$copy/core/emit/text/prelude_kite.c" <<'EOF'
+  # 3. Its architectures.
+  before core/device/arch.c '    {SM("sm_80"' \
+    '    {.name = "kt_1", .part = "Kite One", .dialect = DIALECT_KITE, .cores = 12, .subgroup = 32, .max_warps = 16, .cores_per_processor = 1, .max_blocks = 8, .registers_per_core = 32768, .max_registers = 128, .parts = 2, .register_granule = 256, .shared = 24, .shared_per_core = 48, .shared_granule = 256, .banks = 32, .l2_mb = 2, .memory_gb = 8, .tflops_f32 = 1.5, .tflops_f16 = 1.5, .gb_s = 90, .max_block_z = 64, .launch_ns = 9000},'
+  # 4. Its prelude's name.
+  before core/emit/text/prelude.h '  X(CUDA, cuda)' '  X(KITE, kite) \'
+  # 5. Its prelude.
+  cat >"$copy/core/emit/text/prelude_kite.c" <<'EOF'
 /* core/emit/text/prelude_kite.c - the primitives of core/emit/text/prelude.h for Kite C++. */
 #include "core/emit/text/prelude.h"
 
@@ -95,9 +84,9 @@ void text_kite_base(strb *b, const text_use *u) {
 /* It has no matrix instructions. */
 void text_kite_typed(strb *b, const text_use *u) {}
 EOF
-# 6. No ops of its own. 7. Its backend.
-mkdir "$copy/backends/kite"
-cat >"$copy/backends/kite/backend.h" <<'EOF'
+  # 6. No ops of its own. 7. Its backend.
+  mkdir "$copy/backends/kite"
+  cat >"$copy/backends/kite/backend.h" <<'EOF'
 /* backends/kite/backend.h - Kite: architectures by name; there is no driver. */
 #ifndef BACKENDS_KITE_BACKEND_H
 #define BACKENDS_KITE_BACKEND_H
@@ -107,7 +96,7 @@ extern const be_vtable kite_backend;
 
 #endif
 EOF
-cat >"$copy/backends/kite/kite.c" <<'EOF'
+  cat >"$copy/backends/kite/kite.c" <<'EOF'
 /* backends/kite/kite.c - see backend.h. */
 #include "backends/kite/backend.h"
 
@@ -122,39 +111,32 @@ static tsr_status arch_caps(const char *arch, tsr_caps *out) { return arch_caps_
 const be_vtable kite_backend = {
     .abi = BE_ABI, .name = "kite", .dialect = DIALECT_KITE, .instance_create = instance_create, .arch_caps = arch_caps};
 EOF
-# 8. Its line.
-add core/runtime/registry.c 'const be_vtable *const rt_backends[]' '#include "backends/kite/backend.h"
+  # 8. Its line.
+  before core/runtime/registry.c 'const be_vtable *const rt_backends[]' '#include "backends/kite/backend.h"
 '
-add core/runtime/registry.c '    &cpu_backend,' '    &kite_backend,'
+  before core/runtime/registry.c '    &cpu_backend,' '    &kite_backend,'
 
-# These are all: regions of what was there, at least 12 lines apart, and new files and folders.
-places=$(cd "$SOURCE" && for part in CMakeLists.txt cmake core backends include tools shaders scripts; do
-  diff -r -U6 -x __pycache__ "$part" "$copy/$part" || true
-done | grep -cE '^(@@|Only in)')
-[ "$places" -le 8 ] || { echo "$places places know of the dialect, more than 8"; exit 1; }
-echo "$places places know of the dialect"
+  # These are all: regions of what was there, at least 12 lines apart, and new files and folders.
+  places=$(cd "$SOURCE" && for part in CMakeLists.txt cmake core backends include tools shaders scripts; do
+    diff -r -U6 -x __pycache__ "$part" "$copy/$part" || true
+  done | grep -cE '^(@@|Only in)')
+  [ "$places" -le 8 ] || { echo "$places places know of the dialect, more than 8"; exit 1; }
+  echo "$places places know of the dialect"
 
-# The emulator's list of devices, in the tests.
-sed -i 's/"gfx942", "gfx1100"}/"gfx942", "gfx1100", "kt_1"}/' "$copy/tests/simt/backend_emu.c"
-sed -i 's/EMU_N_DEVICES = 5/EMU_N_DEVICES = 6/' "$copy/tests/simt/backend_emu.h"
+  # The emulator's list of devices, in the tests.
+  sed -i 's/"gfx942", "gfx1100"}/"gfx942", "gfx1100", "kt_1"}/' "$copy/tests/simt/backend_emu.c"
+  sed -i 's/EMU_N_DEVICES = 5/EMU_N_DEVICES = 6/' "$copy/tests/simt/backend_emu.h"
+}
 
-launcher=()
-[ -z "${LAUNCHER:-}" ] || launcher=("-DCMAKE_C_COMPILER_LAUNCHER=$LAUNCHER")
-export CCACHE_BASEDIR=$copy CCACHE_NOHASHDIR=1
-"$CMAKE" -S "$copy" -B "$copy/build" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release -DTSR_WERROR=ON "${launcher[@]}" \
-  >"$copy/log" || { tail -20 "$copy/log"; exit 1; }
-"$CMAKE" --build "$copy/build" --parallel "$(nproc)" --target tessera test_simt_conformance >"$copy/log" 2>&1 ||
-  { grep -E -A5 'error|FAILED' "$copy/log" | head -30; exit 1; }
-cd "$copy"
-if command -v python3 >/dev/null; then
-  python3 tests/package/rooms.py "$copy" "$copy/build" >log || { cat log; exit 1; }
-fi
-tessera=$(find "$copy/build/tools" -name tessera -type f)
-"$tessera" devices >log 2>&1
-grep -Eq '^kite +unavailable: .*no driver of Kite is known' log || { cat log; exit 1; }
+check_dialect() {
+  if command -v python3 >/dev/null; then
+    python3 tests/package/rooms.py "$copy" "$build" >log || { cat log; exit 1; }
+  fi
+  "$tessera" devices >log 2>&1
+  grep -Eq '^kite +unavailable: .*no driver of Kite is known' log || { cat log; exit 1; }
 
-# Rows longer than a warp, so that warps meet in shared memory.
-cat >softmax.mlir <<'EOF'
+  # Rows longer than a warp, so that warps meet in shared memory.
+  cat >softmax.mlir <<'EOF'
 "tessera.graph.func"() ({
 ^bb0(%x: tensor<5x3000xf32>, %y: tensor<5x3000xf32>):
   %0 = "tessera.graph.add"(%x, %y)
@@ -162,18 +144,18 @@ cat >softmax.mlir <<'EOF'
   "tessera.graph.return"(%1)
 }) {sym_name = "main"}
 EOF
-for device in kite:kt_1 null:kite; do
-  "$tessera" dump softmax.mlir --device $device --level source >softmax.kite
-  for text in '^// Kite C++ for kt_1; compile with kitec -O3' '^#define KERNEL(threads) __kite_kernel__(threads)$' \
-    'return __kite_of_lane(v, ' '^KERNEL([0-9]*) softmax_0('; do
-    grep -q -- "$text" softmax.kite || { echo "$device: the text has no '$text'"; exit 1; }
+  for device in kite:kt_1 null:kite; do
+    "$tessera" dump softmax.mlir --device $device --level source >softmax.kite
+    for text in '^// Kite C++ for kt_1; compile with kitec -O3' '^#define KERNEL(threads) __kite_kernel__(threads)$' \
+      'return __kite_of_lane(v, ' '^KERNEL([0-9]*) softmax_0('; do
+      grep -q -- "$text" softmax.kite || { echo "$device: the text has no '$text'"; exit 1; }
+    done
+    ! grep -Eq 'asm|__shfl|amdgcn' softmax.kite || { echo "$device: another dialect's primitives"; exit 1; }
   done
-  ! grep -Eq 'asm|__shfl|amdgcn' softmax.kite || { echo "$device: another dialect's primitives"; exit 1; }
-done
-"$tessera" dump softmax.mlir --device kite:kt_1 --level source >softmax.kite
-"$tessera" dump softmax.mlir --device kite:kt_1 --level target >softmax.target
-grep -q 'dialect = "kite"' softmax.target || { echo "the kernel isn't of the dialect"; exit 1; }
-cat >product.mlir <<'EOF'
+  "$tessera" dump softmax.mlir --device kite:kt_1 --level source >softmax.kite
+  "$tessera" dump softmax.mlir --device kite:kt_1 --level target >softmax.target
+  grep -q 'dialect = "kite"' softmax.target || { echo "the kernel isn't of the dialect"; exit 1; }
+  cat >square.mlir <<'EOF'
 "builtin.module"() ({
   "tessera.graph.func"() ({
   ^bb0(%a: tensor<512x512xf32>, %b: tensor<512x512xf32>):
@@ -182,13 +164,13 @@ cat >product.mlir <<'EOF'
   }) {sym_name = "main"}
 })
 EOF
-shared=$("$tessera" dump product.mlir --device kite:kt_1 --level target 2>>log |
-  sed -n 's/.*shared_bytes = \([0-9]*\).*/\1/p')
-[ "$shared" -gt 0 ] && [ "$shared" -le 24576 ] || { echo "a product with $shared bytes of 24 KB shared memory"; exit 1; }
+  shared=$("$tessera" dump square.mlir --device kite:kt_1 --level target 2>>log |
+    sed -n 's/.*shared_bytes = \([0-9]*\).*/\1/p')
+  [ "$shared" -gt 0 ] && [ "$shared" -le 24576 ] || { echo "a product with $shared bytes of 24 KB shared memory"; exit 1; }
 
-CXX=${TSR_SIMT_CXX:-g++}
-command -v "$CXX" >/dev/null || { echo "no C++ compiler here: nothing was run"; exit 77; }
-cat >kite_builtins.h <<'EOF'
+  CXX=${TSR_SIMT_CXX:-g++}
+  command -v "$CXX" >/dev/null || { echo "no C++ compiler here: nothing was run"; exit 77; }
+  cat >kite_builtins.h <<'EOF'
 #include <barrier>
 #include <memory>
 #include <thread>
@@ -219,7 +201,7 @@ static unsigned __kite_of_lane(unsigned v, int lane) {
   return r;
 }
 EOF
-cat >run.cpp <<'EOF'
+  cat >run.cpp <<'EOF'
 #include "softmax.kite"
 #include <cmath>
 #include <cstdio>
@@ -255,14 +237,15 @@ int main() {
   return !(worst < 2e-6);
 }
 EOF
-grid=$(sed -n 's/.*sym_name = "softmax_0", grid = \[1 : i64, \([0-9]*\) : i64, 1 .*/\1/p' softmax.target)
-"$CXX" -std=c++20 -O1 -pthread -DGRID="$grid" -include kite_builtins.h run.cpp -o run 2>log ||
-  { grep -m5 -A3 error log; exit 1; }
-./run || { echo "its own prelude computes it wrongly"; exit 1; }
-grep -q 'barrier();' softmax.kite || { echo "the kernel has one warp a block: choose longer rows"; exit 1; }
+  grid=$(sed -n 's/.*sym_name = "softmax_0", grid = \[1 : i64, \([0-9]*\) : i64, 1 .*/\1/p' softmax.target)
+  "$CXX" -std=c++20 -O1 -pthread -DGRID="$grid" -include kite_builtins.h run.cpp -o run 2>log ||
+    { grep -m5 -A3 error log; exit 1; }
+  ./run || { echo "its own prelude computes it wrongly"; exit 1; }
+  grep -q 'barrier();' softmax.kite || { echo "the kernel has one warp a block: choose longer rows"; exit 1; }
 
-rc=0
-TSR_TEST_DEVICE=emu:5 TSR_TEST_CASES=${CASES:-25} TSR_TEST_SEED=7 \
-  "$(find build -name test_simt_conformance -type f)" >log 2>&1 || rc=$?
-[ $rc = 0 ] || { tail -30 log; exit 1; }
-echo "random graphs, emulated: $(tail -1 log)"
+  rc=0
+  TSR_TEST_DEVICE=emu:5 TSR_TEST_CASES=${CASES:-25} TSR_TEST_SEED=7 \
+    "$(built test_simt_conformance)" >log 2>&1 || rc=$?
+  [ $rc = 0 ] || { tail -30 log; exit 1; }
+  echo "random graphs, emulated: $(tail -1 log)"
+}

@@ -7,7 +7,7 @@ FIRST = "package.aarch64"  # everything by a cross-compiler, then under qemu
 # Some of those that take longest where nothing is sanitized: a name that is gone or lost its cost would end the run
 # on one core.
 LONG = [
-    "package.add_op", "package.gpu_day", "conformance.test_compile_gates", "conformance.vulkan_row_range",
+    "package.additions", "package.gpu_day", "conformance.test_compile_gates", "conformance.vulkan_row_range",
     "simt.test_simt_matmul", "simt.test_simt_plans", "simt.test_simt_tile", "simt.test_simt_mutants",
     "simt.indexed_sm_80", "simt.conformance_gfx942", "unit.test_cpu_gemm", "unit.test_tune_space",
     "unit.test_runtime_growth", "fuzz.test_ir_spirv", "fuzz.test_ir_text", "fuzz.test_ir_cpu",

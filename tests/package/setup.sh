@@ -193,7 +193,7 @@ etc_as_it_was
 [ "$(cut -d: -f1 "$T/steps" | tr '\n' ' ')" = 'own trixie own ' ] || fail "steps: $(cat "$T/steps")"
 says '^setup: installing gcc cmake'
 offer 1 clang-19/trixie llvm-19/trixie libclang-rt-19-dev/trixie mlir-19-tools/trixie gcc-aarch64-linux-gnu \
-  libc6-dev-arm64-cross qemu-user clang-21/trixie-backports
+  libc6-dev-arm64-cross qemu-user clang-21/trixie-backports ccache
 offer 1.20 libonnx-testdata/forky
 offer 3.7 "${peers[@]/%//trixie}" libdnnl-dev/trixie libggml0/trixie-backports libggml0-backend-vulkan/trixie-backports
 setup 0 --newest

@@ -7,11 +7,12 @@ command -v python3 >/dev/null || { echo "no python3 here"; exit 77; }
 python3 -c 'import ctypes, sys; sys.exit(sys.version_info < (3, 8))' || { echo "python3 is older than 3.8"; exit 77; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-"$CMAKE" -S "$SOURCE" -B "$BUILD/wheel" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER="$CC" \
+export CCACHE_BASEDIR=$SOURCE # as scripts/build has it, which compiled the same: a folder as deep as its own
+"$CMAKE" -S "$SOURCE" -B "$BUILD-wheel" -G "$GENERATOR" -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER="$CC" \
   -DCMAKE_C_COMPILER_LAUNCHER="$LAUNCHER" -DTSR_WERROR="$WERROR" -DTSR_TESTS=OFF -DSKBUILD=2 \
   -DPython_EXECUTABLE="$(command -v python3)" >"$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
-"$CMAKE" --build "$BUILD/wheel" --parallel 2 >"$dir/log" 2>&1 || { tail -30 "$dir/log"; exit 1; }
-"$CMAKE" --install "$BUILD/wheel" --prefix "$dir/installed" >/dev/null
+"$CMAKE" --build "$BUILD-wheel" --parallel 2 >"$dir/log" 2>&1 || { tail -30 "$dir/log"; exit 1; }
+"$CMAKE" --install "$BUILD-wheel" --prefix "$dir/installed" >/dev/null
 try() { # a folder with the package: its files, and a product
   for file in libtessera.so _abi.py op.pyi py.typed tessera/tessera-probe dist/mesh.py; do
     [ -e "$1/tessera/$file" ] || { echo "no tessera/$file"; exit 1; }
@@ -34,7 +35,7 @@ mkdir "$dir/moved" && mv "$dir/installed/tessera" "$dir/moved/"
 try "$dir/moved"
 python3 -c 'import pip, scikit_build_core' 2>/dev/null ||
   { echo "skipped: the wheel itself: no pip or no scikit-build-core here"; exit 0; }
-python3 -m pip wheel -q --no-build-isolation --no-deps --no-index -C build-dir="$BUILD/wheel-pip" \
+python3 -m pip wheel -q --no-build-isolation --no-deps --no-index -C build-dir="$BUILD-wheel-pip" \
   -C cmake.define.CMAKE_C_COMPILER_LAUNCHER="$LAUNCHER" -w "$dir/wheels" "$SOURCE"
 [[ $(basename "$dir"/wheels/*.whl) = tessera-*-py3-none-*.whl ]] || { ls "$dir/wheels"; exit 1; }
 python3 -m zipfile -e "$dir"/wheels/*.whl "$dir/unpacked"

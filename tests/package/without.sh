@@ -3,7 +3,8 @@
 # One small tree of its own, without tests, CUDA and HIP; the compiler's cache has most of it where there is one, and
 # where there is none it isn't optimized.
 set -eu
-dir=$BUILD/without
+dir=$BUILD-without # as deep as $BUILD, so that paths are the same
+export CCACHE_BASEDIR=$SOURCE
 flags=(-DCMAKE_BUILD_TYPE=Release)
 case $LAUNCHER in *ccache*) ;; *) flags=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O0) ;; esac
 "$CMAKE" -S "$SOURCE" -B "$dir" -G "$GENERATOR" "${flags[@]}" -DCMAKE_C_COMPILER="$CC" \
