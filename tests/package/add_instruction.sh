@@ -1,6 +1,6 @@
 # Read by additions.sh. The worked example of CONTRIBUTING.md's "A matrix instruction": one row in
-# core/device/matrix_instr.c, RDNA 4's product of the two types of fp8. Before it such a product runs as multiply-adds on
-# gfx1201, with it by the instruction: the plan, the lowering, the printed wrapper with its builtin. The row is held
+# core/device/matrix_instr.c, RDNA 4's product of the two types of fp8. Before it such a product runs as multiply-adds
+# on gfx1201, with it by the instruction: the plan, the lowering, the printed wrapper with its builtin. The row is held
 # against itself (test_matrix_instr) and compiled by clang where it knows the architecture.
 targets+=(test_matrix_instr)
 
@@ -41,7 +41,8 @@ check_instruction() {
       continue
     $clang -x hip --offload-arch=gfx1201 --cuda-device-only -nogpuinc -nogpulib -O3 -S "$copy/product.hip" -o \
       "$copy/product.s"
-    grep -q 'v_wmma_f32_16x16x16_fp8_bf8' "$copy/product.s" || { echo "$clang makes no such instruction of it"; exit 1; }
+    grep -q 'v_wmma_f32_16x16x16_fp8_bf8' "$copy/product.s" ||
+      { echo "$clang makes no such instruction of it"; exit 1; }
     echo "$clang makes v_wmma_f32_16x16x16_fp8_bf8 of it"
     return
   done

@@ -8,6 +8,9 @@
 #else
 #define CONVOLVE_STRIPS 2
 #endif
+/* Of so many places tiles of the same rows follow one another: rows far apart are written in pieces of some length, as
+ * all of them at once are more pages, and more streams of lines, than a processor keeps track of. */
+#define CONVOLVE_PLACES 384
 #define CONVOLVE_MOST 8 /* of a tile */
 #define CONVOLVE_FEW 4  /* of a tile of one row that is the only one */
 
@@ -111,14 +114,15 @@ static void CPUK_FN(convolve)(const cpuk_convolve_args *p) {
     convolve_alone(p);
     return;
   }
-  const size_t groups = (p->n_strips + CONVOLVE_STRIPS - 1) / CONVOLVE_STRIPS;
-  const cpuk_convolve_strip *s = p->strips;
-  for (size_t g = 0; g < groups; g++) {
-    const size_t n = p->n_strips / groups + (g < p->n_strips % groups);
+  const size_t groups = (p->n_strips + CONVOLVE_STRIPS - 1) / CONVOLVE_STRIPS, n = p->n_strips / groups,
+               longer = p->n_strips % groups;
+  enum { TOGETHER = CONVOLVE_PLACES / (CONVOLVE_STRIPS * VF) };
+  for (size_t first = 0; first < groups; first += TOGETHER) {
+    const size_t end = first + TOGETHER < groups ? first + TOGETHER : groups;
     for (size_t row = 0, t = 0; row < p->m; row += rows[t]) {
       while (p->m - row < rows[t]) t++;
-      tiles[n - 1][t](p, row, s);
+      for (size_t g = first; g < end; g++)
+        tiles[n - 1 + (g < longer)][t](p, row, p->strips + g * n + (g < longer ? g : longer));
     }
-    s += n;
   }
 }
