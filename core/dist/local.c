@@ -77,16 +77,13 @@ static tsr_status copy_whole(const ir_op *op, ir_builder *b, ir_value *const *x,
   return *made ? NULL : st_oom();
 }
 
-/* A rank's part of a sum of narrow floats: it stays f32, so that the sum is rounded once, as on one device. */
+/* Is the rank's part of the result wider than the result? */
 static bool is_wide_part(const dist_problem *p, const dist_node *n) {
   const ir_op *op = n->op;
-  const tsr_dtype t = op->n_results == 1 ? op->results[0]->type->dtype : TSR_DTYPE_NONE;
-  const bool sums = graph_is(op, G_REDUCE_SUM) || graph_is(op, G_REDUCE_MEAN),
-             narrow = dtype_is_float(t) && tsr_dtype_size(t) < tsr_dtype_size(TSR_F32);
   dist_spec spec;
-  if (!narrow || !(sums || (graph_is_kind(op, GRAPH_CONTRACTION) && !ir_get_attr(op, "accum_dtype")))) return false;
+  if (op->n_results != 1) return false;
   dist_result_spec(p, n, op->results[0]->type->rank, &spec);
-  return spec.partial && spec.how == DIST_SUM;
+  return dist_part_dtype(op->results[0], &spec) != op->results[0]->type->dtype;
 }
 
 tsr_status dist_build_local(dist_problem *p, dist_node *n, ir_builder *b, ir_value *const *x, ir_op **made,

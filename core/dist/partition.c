@@ -114,22 +114,13 @@ static ir_value *apply(emitter *e, ir_value *x, const dist_move *v, const dist_s
   const dist_mesh *m = &e->p->mesh;
   const int64_t k = dist_mesh_extent(m, v->axes),
                 after = dist_spec_extent(m, &v->after, v->dim, whole->rank ? whole->dims[v->dim] : 1);
-  const double bytes = dist_move_bytes(m, v, before, whole) / (double)tsr_dtype_size(whole->dtype) *
-                       (double)tsr_dtype_size(x->type->dtype);
+  const double bytes = dist_move_bytes(m, v, before, whole, x->type->dtype);
   if (v->code == G_ALL_REDUCE) return halves(e, x, v, bytes, whole->dtype);
   if (v->code != G_ALL_GATHER) x = dist_resize(&e->b, x, v->dim, after * k);
   if (!x) return NULL;
   tell_move(e, v, bytes, "");
   x = collective(e, x, v);
   return v->code == G_ALL_GATHER ? dist_resize(&e->b, x, v->dim, after) : x;
-}
-
-static double moves_time(dist_problem *p, const dist_move *moves, int n, const dist_spec *from, const ir_type *t) {
-  double us = 0;
-  for (int i = 0; i < n; i++)
-    us += dist_coll_us(&p->links, dist_coll_op(moves[i].code), moves[i].axes,
-                       dist_move_bytes(&p->mesh, &moves[i], i ? &moves[i - 1].after : from, t), NULL);
-  return us;
 }
 
 /* v as it is wanted: as it is, or by the cheapest moves from what there is of it. */
@@ -141,7 +132,7 @@ static ir_value *get(emitter *e, const ir_value *v, const dist_spec *want) {
   for (int i = 0; i < l->n; i++) {
     if (dist_spec_same(&l->spec[i], want)) return narrowed(e, l->v[i], v->type->dtype);
     const int n = dist_reshard(&e->p->mesh, &l->spec[i], want, v->type->dims, moves);
-    const double us = n < 0 ? INFINITY : moves_time(e->p, moves, n, &l->spec[i], v->type);
+    const double us = n < 0 ? INFINITY : dist_moves_us(e->p, moves, n, &l->spec[i], v);
     if (n < 0 || (n_best >= 0 && us >= least)) continue;
     n_best = n, from = i, least = us;
     memcpy(best, moves, sizeof best);

@@ -101,8 +101,18 @@ int dist_reshard(const dist_mesh *m, const dist_spec *from, const dist_spec *to,
   return dist_spec_same(&w.at, to) ? w.n : -1;
 }
 
-double dist_move_bytes(const dist_mesh *m, const dist_move *v, const dist_spec *before, const ir_type *whole) {
-  double bytes = (double)tsr_dtype_size(whole->dtype);
+tsr_dtype dist_part_dtype(const ir_value *v, const dist_spec *s) {
+  const tsr_dtype t = v->type->dtype;
+  const ir_op *op = v->def;
+  const bool narrow = dtype_is_float(t) && tsr_dtype_size(t) < tsr_dtype_size(TSR_F32);
+  if (!narrow || !op || op->n_results != 1 || !s->partial || s->how != DIST_SUM) return t;
+  const bool sums = graph_is(op, G_REDUCE_SUM) || graph_is(op, G_REDUCE_MEAN);
+  return sums || (graph_is_kind(op, GRAPH_CONTRACTION) && !ir_get_attr(op, "accum_dtype")) ? TSR_F32 : t;
+}
+
+double dist_move_bytes(const dist_mesh *m, const dist_move *v, const dist_spec *before, const ir_type *whole,
+                       tsr_dtype t) {
+  double bytes = (double)tsr_dtype_size(t);
   const dist_spec *s = v->code == G_ALL_GATHER ? &v->after : before;
   for (int i = 0; i < whole->rank; i++) bytes *= (double)dist_spec_extent(m, s, i, whole->dims[i]);
   return v->code == G_SHARD_SLICE ? 0 : bytes;

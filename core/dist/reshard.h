@@ -18,6 +18,11 @@ typedef struct dist_move {
 
 /* Returns how many moves, in their order; -1: there are none (a whole value doesn't become partial). */
 int dist_reshard(const dist_mesh *m, const dist_spec *from, const dist_spec *to, const int64_t *dims, dist_move *out);
-/* Bytes of the vector that a move is about, as core/coll counts them; before and after are what a rank has. */
-double dist_move_bytes(const dist_mesh *m, const dist_move *v, const dist_spec *before, const ir_type *whole);
+/* The element type of what a rank has of v where it lies as s: parts of a sum of narrow floats are f32, so that the sum
+ * is rounded once, as on one device. */
+tsr_dtype dist_part_dtype(const ir_value *v, const dist_spec *s);
+/* Bytes of the vector that a move is about, as core/coll counts them; before and after are what a rank has, of elements
+ * of type t. */
+double dist_move_bytes(const dist_mesh *m, const dist_move *v, const dist_spec *before, const ir_type *whole,
+                       tsr_dtype t);
 #endif

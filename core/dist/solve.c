@@ -85,15 +85,19 @@ void dist_problem_clear(dist_problem *p) {
 
 /* ---- what moves cost --------------------------------------------------------------------------------------------- */
 
-static double moves_us(dist_problem *p, const dist_spec *from, const dist_spec *to, const ir_type *t) {
-  dist_move moves[DIST_MAX_MOVES];
-  const int n = dist_reshard(&p->mesh, from, to, t->dims, moves);
-  double us = n < 0 ? INFINITY : 0;
-  for (int i = 0; i < n; i++) {
-    const double bytes = dist_move_bytes(&p->mesh, &moves[i], i ? &moves[i - 1].after : from, t);
+double dist_moves_us(dist_problem *p, const dist_move *moves, int n, const dist_spec *from, const ir_value *v) {
+  double us = 0;
+  for (int i = 0; i < n; i++, from = &moves[i - 1].after) {
+    const double bytes = dist_move_bytes(&p->mesh, &moves[i], from, v->type, dist_part_dtype(v, from));
     us += dist_coll_us(&p->links, dist_coll_op(moves[i].code), moves[i].axes, bytes, NULL);
   }
   return us;
+}
+
+static double moves_us(dist_problem *p, const dist_spec *from, const dist_spec *to, const ir_value *v) {
+  dist_move moves[DIST_MAX_MOVES];
+  const int n = dist_reshard(&p->mesh, from, to, v->type->dims, moves);
+  return n < 0 ? INFINITY : dist_moves_us(p, moves, n, from, v);
 }
 
 static bool has_alt(const dist_value *v, const dist_spec *s) {
@@ -106,8 +110,8 @@ static bool has_alt(const dist_value *v, const dist_spec *s) {
 static double want_us(dist_problem *p, const ir_value *x, const dist_spec *s) {
   const dist_value *v = dist_value_of(p, x);
   if (has_alt(v, s)) return 0;
-  double best = moves_us(p, &v->spec, s, x->type);
-  for (int i = 0; i < v->n_alts; i++) best = fmin(best, moves_us(p, &v->alts[i], s, x->type));
+  double best = moves_us(p, &v->spec, s, x);
+  for (int i = 0; i < v->n_alts; i++) best = fmin(best, moves_us(p, &v->alts[i], s, x));
   return best;
 }
 
@@ -147,8 +151,8 @@ static bool needs_whole(const dist_node *n, int operand, const dist_spec *s, int
 static bool may_pick(const dist_problem *p, const dist_node *n, const dist_class *c, int axis) {
   bool cut = false;
   if (c->result < 0 && c->rounds && p->rules.keep_order) return false;
-  if (c->result >= 0 && n->op->n_results == 1 &&
-      dist_value_of(p, n->op->results[0])->summed >> c->result & 1 && graph_is_kind(n->op, GRAPH_POINTWISE))
+  if (c->result >= 0 && n->op->n_results == 1 && dist_value_of(p, n->op->results[0])->summed >> c->result & 1 &&
+      graph_is_kind(n->op, GRAPH_POINTWISE))
     return false;
   for (int i = 0; i < n->op->n_operands; i++) {
     const dist_spec *s = &dist_value_of(p, n->op->operands[i])->spec;
@@ -233,13 +237,13 @@ static double price(dist_problem *p, const dist_node *n, choice *c) {
   double later = 0;
   if (c->result.partial) {
     const dist_spec after = settled_spec(p, op->results[0], &c->result);
-    later = moves_us(p, &c->result, &after, op->results[0]->type);
+    later = moves_us(p, &c->result, &after, op->results[0]);
   }
   if (dist_value_of(p, op->results[0])->wanted) {
     dist_spec given;
     tsr_status st = dist_spec_parse(&p->mesh, op->results[0]->shard, op->results[0]->type->rank, "", &given);
     if (st) return tsr_status_free(st), INFINITY;
-    later = moves_us(p, &c->result, &given, op->results[0]->type);
+    later = moves_us(p, &c->result, &given, op->results[0]);
   }
   return c->moves + c->us + later;
 }
@@ -332,7 +336,7 @@ static tsr_status decide(dist_problem *p, dist_node *n) {
     v->spec = made;
     if (!v->wanted) continue;
     TSR_TRY(given(p, v, &v->spec));
-    const double us = moves_us(p, &made, &v->spec, v->v->type);
+    const double us = moves_us(p, &made, &v->spec, v->v);
     if (!isfinite(us)) return BAD(op->def->name, NULL, "the result isn't partial over the axes that its shard says");
     p->us += us;
   }

@@ -23,7 +23,7 @@ typedef struct dist_value {
   dist_spec alts[DIST_ALTS]; /* how else its readers had it: made once each */
   int n_alts;
   const char *wanted; /* the shard that it was given; NULL: none */
-  uint32_t summed; /* dimensions along which its one reader, a kernel with it, adds up floats */
+  uint32_t summed;    /* dimensions along which its one reader, a kernel with it, adds up floats */
 } dist_value;
 
 typedef struct dist_node {
@@ -56,6 +56,9 @@ TSR_MUST_USE tsr_status dist_problem_init(dist_problem *p, ir_op *func, const di
 void dist_problem_clear(dist_problem *p);
 /* Arguments lie as `args` says, or, NULL, as their shards do. TSR_INVALID_ARGUMENT for what can't be. */
 TSR_MUST_USE tsr_status dist_solve(dist_problem *p, const dist_spec *args);
+
+/* Time of n moves, one after the other, of v, of which a rank has what `from` says before them. */
+double dist_moves_us(dist_problem *p, const dist_move *moves, int n, const dist_spec *from, const ir_value *v);
 
 static inline dist_value *dist_value_of(const dist_problem *p, const ir_value *v) { return &p->values[v->scratch]; }
 #endif

@@ -196,10 +196,42 @@ static void estimates_of_programs_add_up(void **state) {
   arena_clear(&a);
 }
 
+/* Ranks add up f32, whatever the sum is rounded to; reading a product cut along k costs what that moves. */
+static void parts_of_narrow_sums_move_as_f32(void **state) {
+  static const char *const types[] = {"f32", "bf16", "f8e4m3"};
+  double first = 0;
+  arena a;
+  arena_init(&a, NULL);
+  const dist_machine machine = machine_of(&a, "ethernet");
+  for (int t = 0; t < 3; t++) {
+    char args[200], result[40];
+    snprintf(args, sizeof args,
+             "%%x: tensor<256x512x%s, {shard = [\"*\", \"tp\"]}>, %%w: tensor<512x255x%s, {shard = [\"tp\", \"*\"]}>",
+             types[t], types[t]);
+    snprintf(result, sizeof result, "tensor<256x255x%s>", types[t]);
+    ir_module *m = gt_parse(
+        gt_func(args, "%p = \"tessera.graph.matmul\"(%x, %w)\n%y = \"tessera.graph.exp\"(%p)\n", "%y", result));
+    dist_mesh at;
+    dist_problem p;
+    double moves = 0;
+    assert_null(dist_mesh_parse("tp=4", 0, &at));
+    assert_null(dist_problem_init(&p, graph_find_func(m, NULL), &at, &machine, &(dist_rules){0}));
+    assert_null(dist_solve(&p, NULL));
+    for (int i = 0; i < p.n_nodes; i++) moves += p.nodes[i].moves_us;
+    if (!t) first = moves;
+    assert_true(first > 0 && moves == first);
+    dist_problem_clear(&p);
+    ir_module_destroy(&m);
+  }
+  arena_clear(&a);
+}
+
 /* A figure that is misspelt or of another type is not the default one. */
 static void devices_of_files_are_read_or_refused(void **state) {
 #define LAB "{\"levels\": [{\"ranks\": 4, \"latency_us\": 1, \"gbytes_per_s\": 1}], \"device\": "
-  static const struct { const char *text, *says; } row[] = {
+  static const struct {
+    const char *text, *says;
+  } row[] = {
       {LAB "{}}", NULL},
       {LAB "{\"name\": \"toy\", \"tflops_16\": 2, \"efficiency\": 0.5}}", NULL},
       {LAB "{\"tflops16\": 2}}", "\"tflops16\" is nothing that \"device\" has"},
@@ -229,6 +261,7 @@ int main(void) {
       cmocka_unit_test(a_thousand_plans_take_seconds),
       cmocka_unit_test(many_microbatches_take_what_playing_them_all_says),
       cmocka_unit_test(estimates_of_programs_add_up),
+      cmocka_unit_test(parts_of_narrow_sums_move_as_f32),
       cmocka_unit_test(devices_of_files_are_read_or_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
