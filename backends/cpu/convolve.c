@@ -19,6 +19,7 @@ typedef struct box {
   int64_t low[TSR_MAX_RANK], size[TSR_MAX_RANK]; /* size: how many coordinates of the grid */
   /* In the copy, but for what is along the lines: how far a step of a digit moves, and to where the least one does. */
   int64_t move[UNFOLD_MOST_DIGITS], first[UNFOLD_MOST_DIGITS];
+  int64_t elements; /* of the copy */
 } box;
 
 /* The coordinates of a phase that the image has: the same ones in each line. */
@@ -34,6 +35,8 @@ typedef struct plan {
   span spans[UNFOLD_MOST_LINE_STEP];
   int64_t ext[TSR_MAX_RANK]; /* the image's when it was copied */
   bool has_zeros; /* the copy has them where the image has no elements: only the lines of the others are missing */
+  bool has_offsets;
+  box of_offsets; /* whose they are */
 } plan;
 
 /* Along the last digit of the rows. */
@@ -55,14 +58,29 @@ static box box_of(const vm_module *m, const cpu_instr *i) {
   return b;
 }
 
-/* The plan, offsets, strips, and the copy with what vectors read behind its end. */
+/* Elements of the image that are near beside weights and sums, and the fewest of k for which sums are worth keeping. */
+enum { NEAR = 4096, LEAST_STEP = 64 };
+
+/* How much of k is done at once for n places: as much as reads what of the image is near. */
+static int64_t k_step(int64_t elements, int64_t n, int64_t k) {
+  const double each = (double)elements * (double)min64(n, CPUK_CONVOLVE_PLACES) / (double)n;
+  return each <= 2 * NEAR ? k : max64(LEAST_STEP, (int64_t)((double)k * NEAR / each));
+}
+
+/* The plan, offsets, strips, sums, and the copy with what vectors read behind its end. */
 static size_t part_bytes(int64_t n, size_t size) { return (size_t)round_up(n * (int64_t)size, 64); }
+
+/* 0: all of k is done at once. */
+static size_t sums_bytes(const vm_module *m, const cpu_instr *i) {
+  const int64_t *dims = cpu_descs(m->image)[i->a[0]].dims;
+  return dims[0] > 1 && i->imm > 2 * NEAR ? part_bytes(dims[0] * CPUK_CONVOLVE_PLACES, sizeof(float)) : 0;
+}
 
 size_t convolve_bytes(const vm_module *m, const cpu_instr *i) {
   const box b = box_of(m, i);
   const int64_t n = cpu_descs(m->image)[i->a[0]].dims[1], width = m->k->lanes->convolve_width;
   return part_bytes(1, sizeof(plan)) + part_bytes(tile_unfold_extent(&b.u, UNFOLD_COLUMN), sizeof(int32_t)) +
-         part_bytes(most_strips(&b.u, n, width), sizeof(cpuk_convolve_strip)) +
+         part_bytes(most_strips(&b.u, n, width), sizeof(cpuk_convolve_strip)) + sums_bytes(m, i) +
          part_bytes(i->imm + width, sizeof(float));
 }
 
@@ -109,6 +127,7 @@ static void reach(box *b, int64_t batch, int64_t row, int64_t n) {
       b->move[i] += u->step[i][d] / b->grid[d] * stride, b->first[i] += least(b, i, d) / b->grid[d] * stride;
     stride *= b->size[d];
   }
+  b->elements = stride;
 }
 
 /* The range of another batch. */
@@ -255,6 +274,15 @@ static int64_t across(const box *b, const int64_t *digit, int first, int end) {
   return at;
 }
 
+/* Whether a window's elements lie in b's copy as in that of p's offsets: most often they do, from block to block. */
+static bool same_offsets(const plan *p, const box *b) {
+  const int first = tile_unfold_first(&b->u, UNFOLD_COLUMN);
+  const size_t bytes = (size_t)b->u.n[UNFOLD_COLUMN] * sizeof *b->move;
+  const box *o = &p->of_offsets;
+  return p->has_offsets && b->phase == o->phase && !memcmp(b->move + first, o->move + first, bytes) &&
+         !memcmp(b->first + first, o->first + first, bytes);
+}
+
 static void fill_offsets(const box *b, int32_t *offsets, int64_t k) {
   const tile_unfold *u = &b->u;
   const int first = tile_unfold_first(u, UNFOLD_COLUMN), end = first + u->n[UNFOLD_COLUMN];
@@ -370,18 +398,23 @@ void vm_convolve(const vm *v, const cpu_instr *i) {
   int32_t *offsets = (int32_t *)(void *)(memory += part_bytes(1, sizeof *p));
   cpuk_convolve_strip *strips =
       (cpuk_convolve_strip *)(void *)(memory += part_bytes(p->columns, sizeof *offsets));
-  float *copy = (float *)(void *)(memory + part_bytes(most_strips(&p->b.u, out->dims[1], width), sizeof *strips));
+  float *sums = (float *)(void *)(memory += part_bytes(most_strips(&p->b.u, out->dims[1], width), sizeof *strips));
+  float *copy = (float *)(void *)(memory + sums_bytes(v->m, i));
   const bool again = v->t->tables.instr == i && v->t->tables.row == row && v->t->tables.n == n;
   if (!again) plan_rows(p, row, n);
   set_batch(p, batch);
   copy_image(v, p, image, again, copy);
   if (!again) {
-    fill_offsets(&p->b, offsets, p->columns);
+    if (!same_offsets(p, &p->b)) {
+      fill_offsets(&p->b, offsets, p->columns);
+      p->of_offsets = p->b, p->has_offsets = true;
+    }
     v->t->tables.n_strips = fill_strips(&p->b, row, n, width, strips);
     v->t->tables.instr = i, v->t->tables.row = row, v->t->tables.n = n;
   }
   v->k->lanes->convolve(&(cpuk_convolve_args){.c = c, .ldc = out->strides[0],
                                               .a = (const float *)(const void *)vm_base(v, a), .lda = a->strides[0],
                                               .image = copy, .offsets = offsets, .strips = strips,
-                                              .n_strips = v->t->tables.n_strips, .m = (size_t)m, .k = (size_t)k});
+                                              .n_strips = v->t->tables.n_strips, .m = (size_t)m, .k = (size_t)k,
+                                              .k_step = (size_t)k_step(p->b.elements, n, k), .sums = sums});
 }

@@ -1,8 +1,9 @@
 /* The convolution kernels of every instruction set that this machine has: rows and strips of every number that tiles
- * are made for, strips whose places are a few of their lanes, and that nothing else of the result is written. */
+ * are made for and more strips than get all their rows at once, chains in one and in several steps, strips whose places
+ * are a few of their lanes, and that nothing else of the result is written. */
 #include "tests/support/cpu_kernels_test.h"
 
-enum { MOST_ROWS = 15, MOST_STRIPS = 14, MOST_K = 40, MOST_LANES = 32, IMAGE = 600, LINE = MOST_STRIPS * MOST_LANES };
+enum { MOST_ROWS = 15, MOST_STRIPS = 101, MOST_K = 40, MOST_LANES = 32, IMAGE = 600, LINE = MOST_STRIPS * MOST_LANES };
 
 typedef struct problem {
   size_t m, k, n_strips;
@@ -50,21 +51,22 @@ static void compare(const char *who, const problem *p, int width, const float *c
 }
 
 int main(void) {
-  static const size_t depths[] = {0, 1, 9, MOST_K};
+  static const size_t depths[] = {0, 1, 9, MOST_K}, steps[] = {0, 4, 9, MOST_K};
   static problem p;
-  static float c[MOST_ROWS * LINE];
+  static float c[MOST_ROWS * LINE], sums[MOST_ROWS * CPUK_CONVOLVE_PLACES];
   const cpuk_table *t;
   for (size_t i = 0; (t = cpuk_available(i)) != NULL; i++) {
     const int width = t->lanes->convolve_width;
     for (p.m = 1; p.m <= MOST_ROWS; p.m++)
-      for (p.n_strips = 0; p.n_strips <= MOST_STRIPS; p.n_strips++)
+      for (p.n_strips = 0; p.n_strips <= MOST_STRIPS; p.n_strips += p.n_strips < 14 ? 1 : 29)
         for (size_t d = 0; d < sizeof depths / sizeof *depths; d++) {
           p.k = depths[d];
           draw(&p, width);
           for (size_t j = 0; j < MOST_ROWS * LINE; j++) c[j] = 77;
           t->lanes->convolve(&(cpuk_convolve_args){.c = c, .ldc = LINE, .a = p.a, .lda = MOST_K, .image = p.image,
                                                    .offsets = p.offsets, .strips = p.strips, .n_strips = p.n_strips,
-                                                   .m = p.m, .k = p.k});
+                                                   .m = p.m, .k = p.k, .k_step = steps[test_u32() % 4],
+                                                   .sums = sums});
           compare(t->features, &p, width, c);
         }
   }

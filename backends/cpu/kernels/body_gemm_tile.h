@@ -174,12 +174,19 @@ static bool G_FN(comes)(const cpuk_block_args *p, const gemm_tile_args *t) {
   return p->m >= 8 * G_MR && t->lda == (ptrdiff_t)(t->groups * sizeof(G_ELT));
 }
 
+/* Short sums into rows far apart: what is written sets the pace, and comes in one piece for a chunk's columns only if
+ * they follow one another. */
+static bool G_FN(writes)(const cpuk_block_args *p) {
+  return p->k <= 256 && p->m >= 4 * G_MR && (size_t)p->ldc * sizeof(G_ACC) >= 4096 && !p->accumulate;
+}
+
 /* The first chunk where A comes from memory: one panel's arithmetic is too short to hide that, so each tile takes all
  * panels, b, of the chunk and fetches the rows of the next tile into L2 on the way. */
-static void G_FN(first)(const cpuk_block_args *p, gemm_tile_args t, const char *b, size_t width, size_t panel_bytes) {
+static void G_FN(first)(const cpuk_block_args *p, gemm_tile_args t, size_t j0, const char *b, size_t width,
+                        size_t panel_bytes) {
   enum { NR = G_NV * G_LANES, KR = sizeof(G_ELT) / sizeof(G_PACKED), CHUNK = GEMM_CHUNK(KR) };
   const size_t tiles = (p->m + G_MR - 1) / G_MR, panels = (width + NR - 1) / NR;
-  G_ACC *c = p->c;
+  G_ACC *c = (G_ACC *)p->c + j0;
   for (size_t q = 0; q < tiles; q++) {
     const size_t rows = p->m / tiles + (q < p->m % tiles), next = p->m / tiles + (q + 1 < p->m % tiles);
     const ptrdiff_t share = (ptrdiff_t)(next * (size_t)t.lda / panels);
@@ -188,7 +195,7 @@ static void G_FN(first)(const cpuk_block_args *p, gemm_tile_args t, const char *
       t.c = c + j * NR;
       t.soon = t.a + (ptrdiff_t)rows * t.lda + (ptrdiff_t)j * share;
       t.soon_step = share / (ptrdiff_t)t.groups;
-      if (q + 1 == tiles && p->b_plain != NULL) gemm_soon_plain(&t, p, CHUNK * NR, j, NR * sizeof(G_ELT), KR);
+      if (q + 1 == tiles && p->b_plain != NULL) gemm_soon_plain(&t, p, j0 + CHUNK * NR, j, NR * sizeof(G_ELT), KR);
       else if (q + 1 == tiles) t.soon = (const char *)panel + panel_bytes, t.soon_step = NR * sizeof(G_ELT);
       G_FN(panel)((int)rows, width - j * NR < NR ? width - j * NR : NR, &t, panel);
     }
@@ -218,8 +225,8 @@ static void G_FN(block)(const cpuk_block_args *p) {
       b = p->b_plain->dst;
     }
 #ifdef G_FIRST
-    if (j0 == 0 && G_FN(comes)(p, &t)) {
-      G_FN(first)(p, t, b, width, panel_bytes);
+    if ((j0 == 0 && G_FN(comes)(p, &t)) || G_FN(writes)(p)) {
+      G_FN(first)(p, t, j0, b, width, panel_bytes);
       continue;
     }
 #endif

@@ -192,6 +192,8 @@ typedef struct cpuk_convolve_strip {
   uint32_t lanes;
 } cpuk_convolve_strip;
 
+/* So many places get all their rows before the next ones. */
+enum { CPUK_CONVOLVE_PLACES = 384 };
 /* c[i][to + j] = sum over l of a[i][l] * image[from + lane(j) + offsets[l]], lane(j) the j-th of `lanes`, a chain in
  * the order of l. Strips may overlap. */
 typedef struct cpuk_convolve_args {
@@ -203,6 +205,8 @@ typedef struct cpuk_convolve_args {
   const int32_t *offsets; /* k */
   const cpuk_convolve_strip *strips;
   size_t n_strips, m, k;
+  size_t k_step; /* as much of k is done for those places before the rest; 0: all */
+  float *sums;   /* between two steps: m x CPUK_CONVOLVE_PLACES; not used if there is one */
 } cpuk_convolve_args;
 typedef void (*cpuk_convolve_fn)(const cpuk_convolve_args *args);
 

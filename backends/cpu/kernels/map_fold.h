@@ -18,6 +18,10 @@ static inline bool cpuk_map_reads(const cpuk_map_step *t, uint8_t reg) {
   return t->a == reg || t->b == reg || t->c == reg || t->d == reg;
 }
 
+/* Two additions are as well a chain, which goes on with what stands behind them: a product's bias, its residual and a
+ * relu, say. */
+static inline bool cpuk_map_fold_pays(uint8_t code, size_t more) { return code != SC_ADD || more != 1; }
+
 /* Finds the folds among n steps that vary; what nothing reads is the program's result. */
 static inline void cpuk_map_find_folds(cpuk_map_step *steps, size_t n) {
   for (size_t i = 0, end; i < n; i = end) {
@@ -28,7 +32,8 @@ static inline void cpuk_map_find_folds(cpuk_map_step *steps, size_t n) {
       for (size_t k = end; k < n; k++) readers += cpuk_map_reads(&steps[k], between);
       if (t->code != steps[i].code || t->a != between || t->b == between || readers != 1) break;
     }
-    if (cpuk_map_folds(steps[i].code)) steps[i].predicate = (uint8_t)(end - 1 - i);
+    const size_t more = end - 1 - i;
+    if (cpuk_map_folds(steps[i].code)) steps[i].predicate = cpuk_map_fold_pays(steps[i].code, more) ? (uint8_t)more : 0;
   }
 }
 
