@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/number.h"
+#include "core/base/utf8.h"
 
 struct tsr_status_rec {
   tsr_code code;
@@ -32,8 +33,11 @@ tsr_status st_make(const tsr_allocator *al, tsr_code code, st_where w, const cha
   va_start(ap, fmt);
   number_vprint(cause, sizeof cause, fmt, ap);
   va_end(ap);
-  for (char *p = cause; *p; p++) /* quoted user text must not break the one line */
-    if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = '?';
+  for (char *p = cause; *p;) { /* quoted text of users and files must not break the one line, nor be no text */
+    const int n = utf8_length(p, 4);
+    if (n && (unsigned char)*p >= 0x20 && *p != 0x7f) p += n;
+    else *p++ = '?';
+  }
   const char *level = w.level ? w.level : "", *op = w.op ? w.op : "", *hint = w.hint ? w.hint : "";
   size_t l = strlen(level), o = strlen(op), c = strlen(cause), h = strlen(hint);
   size_t bytes = sizeof(struct tsr_status_rec) + 2 * (l + o + c + h) + 32;

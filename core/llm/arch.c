@@ -204,10 +204,11 @@ static tsr_status check_tensor(const weights *w, const llm_params *p, const weig
   return weights_bad(w, t->offset, "tensor \"%s\" is %s, where the model's sizes say %s", t->name, has, needs);
 }
 
-/* "blk.12.attn_q.weight": the layer, and the rest; else -1. */
+/* "blk.12.attn_q.weight": the layer, and the rest; else -1. No zeros before a number: each tensor has one name. */
 static int layer_of(const char *name, const char **rest) {
   *rest = name;
   if (strncmp(name, "blk.", 4) || name[4] < '0' || name[4] > '9') return -1;
+  if (name[4] == '0' && name[5] != '.') return -1;
   char *end;
   const long layer = strtol(name + 4, &end, 10);
   if (*end != '.' || layer > MOST_LAYERS) return -1;

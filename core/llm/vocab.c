@@ -1,6 +1,7 @@
 /* core/llm/vocab.c - see vocab.h. */
 #include "core/llm/vocab.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/base/hash.h"
@@ -63,7 +64,7 @@ tsr_status vocab_read(const weights *w, arena *a, vocab *out) {
     if (!(out->scores[i] >= -1e30 && out->scores[i] <= 1e30))
       return weights_bad(w, weights_get_meta(w, "tokenizer.ggml.scores")->at, "token %zu has no finite score", i);
   for (size_t i = 0; i < n && out->types; i++)
-    if (!(out->types[i] >= 1 && out->types[i] < (double)TOKEN_N_TYPES))
+    if (!(out->types[i] >= 1 && out->types[i] < (double)TOKEN_N_TYPES && out->types[i] == floor(out->types[i])))
       return weights_bad(w, weights_get_meta(w, "tokenizer.ggml.token_type")->at, "token %zu has the type %g", i,
                          out->types[i]);
   return index_texts(out, a);

@@ -111,25 +111,25 @@ void tsr_context_destroy(tsr_context **cp) {
 
 /* ---- devices --------------------------------------------------------------------------------------------------- */
 
-/* Loads the driver of a backend once; its reason for absence is in ->why. */
-static tsr_status rt_backend_load(tsr_context *c, rt_backend *b) {
-  tsr_status st = NULL;
-  pthread_mutex_lock(&c->lock);
-  if (!b->tried) {
-    st = b->vt->instance_create(&c->env, &b->instance);
-    if (tsr_status_code(st) == TSR_OUT_OF_MEMORY) {
-      pthread_mutex_unlock(&c->lock);
-      return st;
-    }
-    b->tried = true;
-    snprintf(b->why, sizeof b->why, "%s",
-             st                              ? tsr_status_cause(st)
-             : b->vt->n_devices(b->instance) ? ""
-                                             : "the driver lists no device");
-    tsr_status_free(st);
-  }
-  pthread_mutex_unlock(&c->lock);
+/* Loads the driver of a backend once; its reason for absence is in ->why. Under the context's lock. */
+static tsr_status load_locked(tsr_context *c, rt_backend *b) {
+  if (b->tried) return NULL;
+  tsr_status st = b->vt->instance_create(&c->env, &b->instance);
+  if (tsr_status_code(st) == TSR_OUT_OF_MEMORY) return st;
+  b->tried = true;
+  snprintf(b->why, sizeof b->why, "%s",
+           st                              ? tsr_status_cause(st)
+           : b->vt->n_devices(b->instance) ? ""
+                                           : "the driver lists no device");
+  tsr_status_free(st);
   return NULL;
+}
+
+static tsr_status rt_backend_load(tsr_context *c, rt_backend *b) {
+  pthread_mutex_lock(&c->lock);
+  tsr_status st = load_locked(c, b);
+  pthread_mutex_unlock(&c->lock);
+  return st;
 }
 
 static const char *scope_name(matrix_scope s) {
@@ -195,10 +195,12 @@ static tsr_status public_info(arena *a, const be_vtable *vt, const char *id, con
   return public_lists(a, d, out);
 }
 
-static tsr_status list_all(tsr_context *c) {
+/* Under the context's lock: who asks second gets the list that the first one made. */
+static tsr_status list_devices(tsr_context *c) {
   int n = 0;
+  if (c->listed) return NULL;
   for (int i = 0; i < c->n_backends; i++) {
-    TSR_TRY(rt_backend_load(c, &c->backends[i]));
+    TSR_TRY(load_locked(c, &c->backends[i]));
     if (c->backends[i].instance) n += c->backends[i].vt->n_devices(c->backends[i].instance);
   }
   c->devices = arena_array(&c->devices_arena, tsr_device_info, n + 1);
@@ -236,9 +238,26 @@ tsr_status tsr_devices(tsr_context *c, const tsr_device_info **out, int *n) {
   RT_OUT("devices", out);
   RT_OUT("devices", n);
   RT_NEED("devices", "ctx", c);
-  if (!c->listed) TSR_TRY(list_all(c));
+  pthread_mutex_lock(&c->lock);
+  tsr_status st = list_devices(c);
+  pthread_mutex_unlock(&c->lock);
+  if (st) return st;
   *out = c->devices;
   *n = c->n_devices;
+  return NULL;
+}
+
+/* Under the context's lock. Another thread may read the rows that were handed out before: they are written once. */
+static tsr_status list_backends(tsr_context *c) {
+  int n = 0;
+  if (c->n_infos) return NULL;
+  for (; n < c->n_backends; n++) {
+    TSR_TRY(load_locked(c, &c->backends[n]));
+    c->infos[n] = (tsr_backend_info){c->backends[n].vt->name, !*c->backends[n].why, c->backends[n].why, true};
+  }
+  for (const rt_not_built *b = rt_backends_not_built; b->name; b++)
+    c->infos[n++] = (tsr_backend_info){b->name, false, b->why, false};
+  c->n_infos = n;
   return NULL;
 }
 
@@ -246,14 +265,12 @@ tsr_status tsr_backends(tsr_context *c, const tsr_backend_info **out, int *n) {
   RT_OUT("backends", out);
   RT_OUT("backends", n);
   RT_NEED("backends", "ctx", c);
-  for (int i = 0; i < c->n_backends; i++) {
-    TSR_TRY(rt_backend_load(c, &c->backends[i]));
-    c->infos[i] = (tsr_backend_info){c->backends[i].vt->name, !*c->backends[i].why, c->backends[i].why, true};
-  }
+  pthread_mutex_lock(&c->lock);
+  tsr_status st = list_backends(c);
+  pthread_mutex_unlock(&c->lock);
+  if (st) return st;
   *out = c->infos;
-  *n = c->n_backends;
-  for (const rt_not_built *b = rt_backends_not_built; b->name; b++)
-    c->infos[(*n)++] = (tsr_backend_info){b->name, false, b->why, false};
+  *n = c->n_infos;
   return NULL;
 }
 

@@ -43,7 +43,8 @@ struct tsr_context {
   size_t cache_dir_bytes;
   rt_backend backends[RT_MAX_BACKENDS];
   int n_backends;
-  tsr_backend_info infos[RT_MAX_BACKENDS + RT_MAX_NOT_BUILT];
+  tsr_backend_info infos[RT_MAX_BACKENDS + RT_MAX_NOT_BUILT]; /* made once, under the lock */
+  int n_infos;
   struct rt_probe *probe; /* probe.c */
   arena devices_arena; /* device infos, made once */
   tsr_device_info *devices;
@@ -86,7 +87,7 @@ struct tsr_buffer {
 struct tsr_stream {
   tsr_device *dev;
   be_stream *be;
-  bool capturing;
+  bool capturing; /* calls are recorded (memory.c); those that can't be are refused by rt_no_capture */
   bool foreign; /* has waited for something outside the library: waiting for the stream here may be for ever */
   struct rt_command *recorded, **tail;
 };
@@ -208,6 +209,8 @@ bool rt_knows_device(tsr_context *ctx, const char *id, char *known, size_t n);
 /* Of each id in TSR_BACKEND the backend must be known; whether a device is there is asked when one is opened. */
 tsr_status rt_check_backend_knob(tsr_context *ctx);
 tsr_stream *rt_stream(tsr_device *dev, tsr_stream *s);
+/* memory.c: refuses what has its result at once, on a stream whose calls are recorded. */
+tsr_status rt_no_capture(const tsr_stream *s, const char *fn);
 /* Copies the text of a builder into memory that tsr_text_free frees. */
 tsr_status rt_text(tsr_context *ctx, strb *b, char **text);
 

@@ -1,7 +1,8 @@
-/* core/runtime/memory.c - buffers, streams, events, captures: the checked front of the backends' calls. */
+/* core/runtime/memory.c - buffers, streams, events: the checked front of the backends' calls. Of a stream that is being
+ * captured they become commands (capture.h). */
 #include <string.h>
 
-#include "core/runtime/internal.h"
+#include "core/runtime/capture.h"
 
 static tsr_status need_hardware(const tsr_device *d, const char *fn) {
   if (d->be) return NULL;
@@ -106,58 +107,6 @@ tsr_status tsr_buffer_read(tsr_buffer *b, size_t offset, void *dst, size_t bytes
   return b->dev->vt->stream_sync(s->be, -1);
 }
 
-/* ---- captured commands ----------------------------------------------------------------------------------------- */
-
-typedef enum command_kind { CMD_RUN, CMD_COPY, CMD_FILL } command_kind;
-
-typedef struct rt_command {
-  struct rt_command *next;
-  command_kind kind;
-  rt_run_fn run;
-  tsr_program *program;
-  tsr_binding *bindings; /* inputs, then outputs */
-  int n_bindings;
-  tsr_buffer *dst, *src;
-  size_t dst_offset, src_offset, bytes;
-  uint32_t pattern;
-} rt_command;
-
-struct tsr_recording {
-  tsr_device *dev;
-  rt_command *first;
-};
-
-static void free_commands(tsr_context *c, rt_command *first) {
-  for (rt_command *next; first; first = next) {
-    next = first->next;
-    if (first->bindings)
-      al_free(&c->al, first->bindings, sizeof *first->bindings * (size_t)(first->n_bindings + 1), 16);
-    al_delete(&c->al, first);
-  }
-}
-
-static tsr_status record(tsr_stream *s, const rt_command *c) {
-  rt_command *n = al_new(&s->dev->ctx->al, rt_command);
-  if (!n) return st_oom();
-  *n = *c;
-  *s->tail = n;
-  s->tail = &n->next;
-  return NULL;
-}
-
-tsr_status rt_record_run(tsr_program *p, tsr_stream *s, const tsr_binding *inputs, const tsr_binding *outputs,
-                         rt_run_fn run) {
-  tsr_context *ctx = s->dev->ctx;
-  rt_command c = {.kind = CMD_RUN, .run = run, .program = p, .n_bindings = p->n_inputs + p->n_outputs};
-  c.bindings = al_zalloc(&ctx->al, sizeof *c.bindings * (size_t)(c.n_bindings + 1));
-  if (!c.bindings) return st_oom();
-  for (int i = 0; i < p->n_inputs; i++) c.bindings[i] = inputs[i];
-  for (int i = 0; i < p->n_outputs; i++) c.bindings[p->n_inputs + i] = outputs[i];
-  tsr_status st = record(s, &c);
-  if (st) al_free(&ctx->al, c.bindings, sizeof *c.bindings * (size_t)(c.n_bindings + 1), 16);
-  return st;
-}
-
 /* ---- streams --------------------------------------------------------------------------------------------------- */
 
 tsr_stream *rt_stream(tsr_device *d, tsr_stream *s) { return s ? s : d->stream; }
@@ -181,7 +130,7 @@ tsr_status tsr_stream_create(tsr_device *d, int priority, tsr_stream **out) {
 void tsr_stream_destroy(tsr_stream **sp) {
   tsr_stream *s = sp ? *sp : NULL;
   if (!s) return;
-  free_commands(s->dev->ctx, s->recorded);
+  rt_free_commands(s->dev->ctx, s->recorded);
   if (s->be) s->dev->vt->stream_destroy(s->be);
   al_delete(&s->dev->ctx->al, s);
   *sp = NULL;
@@ -200,8 +149,9 @@ static bool reaches(const tsr_device *d, const tsr_device *other) {
 tsr_status tsr_stream_wait(tsr_stream *s, tsr_event *e) {
   RT_NEED("stream_wait", "s", s);
   RT_NEED("stream_wait", "e", e);
-  if (!e->recorded) return RT_BAD(s->dev->ctx, "stream_wait", "record it first", "the event was never recorded");
   if (!reaches(s->dev, e->dev)) return RT_BAD(s->dev->ctx, "stream_wait", NULL, "the event belongs to another device");
+  if (s->capturing) return rt_record(s, &(rt_command){.kind = CMD_WAIT, .event = e});
+  if (!e->recorded) return RT_BAD(s->dev->ctx, "stream_wait", "record it first", "the event was never recorded");
   s->foreign |= e->foreign;
   return s->dev->vt->stream_wait(s->be, e->be);
 }
@@ -211,6 +161,7 @@ tsr_status tsr_stream_wait_external(tsr_stream *s, const void *handle) {
   if (!s->dev->vt->external_wait)
     return st_make(&s->dev->ctx->al, TSR_UNSUPPORTED, RT_WHERE("stream_wait_external", NULL),
                    "%s has no semaphores to import", s->dev->info.id);
+  TSR_TRY(rt_no_capture(s, "stream_wait_external"));
   if (!handle) return RT_BAD(s->dev->ctx, "stream_wait_external", NULL, "no handle");
   s->foreign = true;
   return s->dev->vt->external_wait(s->be, handle);
@@ -221,6 +172,7 @@ tsr_status tsr_stream_signal_external(tsr_stream *s, const void *handle) {
   if (!s->dev->vt->external_signal)
     return st_make(&s->dev->ctx->al, TSR_UNSUPPORTED, RT_WHERE("stream_signal_external", NULL),
                    "%s has no semaphores to import", s->dev->info.id);
+  TSR_TRY(rt_no_capture(s, "stream_signal_external"));
   return handle ? s->dev->vt->external_signal(s->be, handle)
                 : RT_BAD(s->dev->ctx, "stream_signal_external", NULL, "no handle");
 }
@@ -235,12 +187,12 @@ tsr_status tsr_stream_copy(tsr_stream *s, tsr_buffer *dst, size_t dst_offset, ts
   if ((dst->dev != s->dev && src->dev != s->dev) || !reaches(s->dev, dst->dev) || !reaches(s->dev, src->dev))
     return RT_BAD(s->dev->ctx, "stream_copy", "copy through the host", "a buffer belongs to another device");
   if (s->capturing)
-    return record(s, &(rt_command){.kind = CMD_COPY,
-                                   .dst = dst,
-                                   .dst_offset = dst_offset,
-                                   .src = src,
-                                   .src_offset = src_offset,
-                                   .bytes = bytes});
+    return rt_record(s, &(rt_command){.kind = CMD_COPY,
+                                      .dst = dst,
+                                      .dst_offset = dst_offset,
+                                      .src = src,
+                                      .src_offset = src_offset,
+                                      .bytes = bytes});
   return bytes ? s->dev->vt->copy(s->be, (be_range){dst->be, dst_offset, bytes}, (be_range){src->be, src_offset, bytes})
                : NULL;
 }
@@ -252,51 +204,9 @@ tsr_status tsr_stream_fill(tsr_stream *s, tsr_buffer *dst, size_t offset, size_t
   if (offset % 4 || bytes % 4)
     return RT_BAD(s->dev->ctx, "stream_fill", NULL, "offset and bytes must be multiples of 4");
   if (s->capturing)
-    return record(
+    return rt_record(
         s, &(rt_command){.kind = CMD_FILL, .dst = dst, .dst_offset = offset, .bytes = bytes, .pattern = pattern});
   return bytes ? s->dev->vt->fill(s->be, (be_range){dst->be, offset, bytes}, pattern) : NULL;
-}
-
-tsr_status tsr_capture_begin(tsr_stream *s) {
-  RT_NEED("capture_begin", "s", s);
-  if (s->capturing) return RT_BAD(s->dev->ctx, "capture_begin", NULL, "the stream is already capturing");
-  s->capturing = true;
-  return NULL;
-}
-
-tsr_status tsr_capture_end(tsr_stream *s, tsr_recording **out) {
-  RT_OUT("capture_end", out);
-  RT_NEED("capture_end", "s", s);
-  if (!s->capturing)
-    return RT_BAD(s->dev->ctx, "capture_end", "call tsr_capture_begin first", "the stream is not capturing");
-  tsr_recording *r = al_new(&s->dev->ctx->al, tsr_recording);
-  if (r) *r = (tsr_recording){s->dev, s->recorded};
-  else free_commands(s->dev->ctx, s->recorded);
-  s->recorded = NULL;
-  s->tail = &s->recorded;
-  s->capturing = false;
-  *out = r;
-  return r ? NULL : st_oom();
-}
-
-tsr_status tsr_recording_replay(tsr_recording *r, tsr_stream *s) {
-  RT_NEED("recording_replay", "r", r);
-  s = rt_stream(r->dev, s);
-  if (s->dev != r->dev) return RT_BAD(r->dev->ctx, "recording_replay", NULL, "the stream belongs to another device");
-  for (rt_command *c = r->first; c; c = c->next) switch (c->kind) {
-    case CMD_RUN: TSR_TRY(c->run(c->program, s, c->bindings, c->bindings + c->program->n_inputs)); break;
-    case CMD_COPY: TSR_TRY(tsr_stream_copy(s, c->dst, c->dst_offset, c->src, c->src_offset, c->bytes)); break;
-    case CMD_FILL: TSR_TRY(tsr_stream_fill(s, c->dst, c->dst_offset, c->bytes, c->pattern)); break;
-    }
-  return NULL;
-}
-
-void tsr_recording_destroy(tsr_recording **rp) {
-  tsr_recording *r = rp ? *rp : NULL;
-  if (!r) return;
-  free_commands(r->dev->ctx, r->first);
-  al_delete(&r->dev->ctx->al, r);
-  *rp = NULL;
 }
 
 /* ---- events ---------------------------------------------------------------------------------------------------- */
@@ -326,6 +236,7 @@ tsr_status tsr_event_record(tsr_event *e, tsr_stream *s) {
   RT_NEED("event_record", "e", e);
   s = rt_stream(e->dev, s);
   if (s->dev != e->dev) return RT_BAD(e->dev->ctx, "event_record", NULL, "the stream belongs to another device");
+  if (s->capturing) return rt_record(s, &(rt_command){.kind = CMD_RECORD, .event = e});
   TSR_TRY(e->dev->vt->event_record(s->be, e->be));
   e->recorded = true;
   e->foreign = s->foreign;

@@ -133,6 +133,7 @@ tsr_status tsr_profile_step(tsr_profile *prof, tsr_program *p, tsr_stream *s, co
                             const tsr_binding *out) {
   RT_NEED("profile_step", "p", prof);
   RT_NEED("profile_step", "prog", p);
+  if (s) TSR_TRY(rt_no_capture(s, "profile_step"));
   int n = tsr_program_n_kernels(p);
   const tune_device *d = &prof->rates;
   if (prof->known != p->dev->number)

@@ -93,8 +93,7 @@ tsr_status rt_copies_add(rt_copies *c, int step, tsr_stream *s, tsr_buffer *dst,
                          size_t src_offset, size_t bytes) {
   pending p = {.bytes = bytes, .step = step};
   tsr_status st = NULL;
-  if (s->capturing)
-    return RT_BAD(c->ctx, "profile_copy", "replay the recording", "the stream is being captured, nothing runs");
+  TSR_TRY(rt_no_capture(s, "profile_copy"));
   if (c->n_copies >= MOST_PENDING) TSR_TRY(rt_copies_settle(c));
   if (!al_grow(&c->ctx->al, &c->copies, &c->cap_copies, c->n_copies + 1, sizeof *c->copies)) return st_oom();
   TSR_TRY(number_of(c, s, &p.number));

@@ -319,6 +319,7 @@ static tsr_status run_and_wait(tsr_program *p, tsr_stream *s, const tsr_binding 
 tsr_status tsr_program_profile(tsr_program *p, tsr_stream *s, const tsr_binding *in, const tsr_binding *out,
                                double *ns) {
   RT_NEED("program_profile", "p", p);
+  if (s) TSR_TRY(rt_no_capture(s, "program_profile"));
   TSR_TRY(rt_check_array("program_profile", "ns", ns, p->n_launches));
   return run_and_wait(p, s, in, out, ns, p->n_launches);
 }

@@ -54,6 +54,7 @@ tsr_status tsr_stream_signal_fd(tsr_stream *s, int *fd) {
   *fd = -1;
   RT_NEED("stream_signal_fd", "s", s);
   TSR_TRY(sharing_of(s->dev, "stream_signal_fd", &share));
+  TSR_TRY(rt_no_capture(s, "stream_signal_fd"));
   return share->signal_fd(s->be, fd);
 }
 
@@ -61,6 +62,7 @@ tsr_status tsr_stream_wait_fd(tsr_stream *s, int fd) {
   const be_sharing *share;
   RT_NEED("stream_wait_fd", "s", s);
   TSR_TRY(sharing_of(s->dev, "stream_wait_fd", &share));
+  TSR_TRY(rt_no_capture(s, "stream_wait_fd"));
   if (fd < -1) return RT_BAD(s->dev->ctx, "stream_wait_fd", NULL, "%d is no file descriptor", fd);
   s->foreign = true;
   return share->wait_fd(s->be, fd);

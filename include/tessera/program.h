@@ -175,8 +175,9 @@ TSR_API TSR_MUST_USE tsr_status tsr_program_profile(tsr_program *p, tsr_stream *
 typedef bool (*tsr_prewarm_fn)(void *user, int done, int total, const char *kernel);
 TSR_API TSR_MUST_USE tsr_status tsr_program_prewarm(tsr_program *p, tsr_prewarm_fn progress, void *user);
 
-/* Capture: calls on the stream between begin and end are recorded instead of run; a recording replays them. Buffers and
- * programs must outlive it. */
+/* Capture: runs, copies, fills, records of events and waits for them on the stream between begin and end are recorded
+ * instead of run; a recording replays them. Buffers, programs and events must outlive it. Other work on the stream
+ * meanwhile (semaphores and signals from outside, profiles) is TSR_INVALID_ARGUMENT. */
 TSR_API TSR_MUST_USE tsr_status tsr_capture_begin(tsr_stream *s);
 TSR_API TSR_MUST_USE tsr_status tsr_capture_end(tsr_stream *s, tsr_recording **out);
 TSR_API TSR_MUST_USE tsr_status tsr_recording_replay(tsr_recording *r, tsr_stream *s);

@@ -131,6 +131,8 @@ static void file_that_lacks_or_lies_is_refused(void **state) {
           "has no tensor \"blk.0.ffn_gate_exps.weight\"");
   refused(&(llm_file_options){.arch = "llama", .extra = "blk.7.attn_q.weight"},
           "has no tensor \"blk.7.attn_q.weight\"");
+  refused(&(llm_file_options){.arch = "llama", .extra = "blk.00.attn_q.weight"}, /* else it took the place of blk.0 */
+          "has no tensor \"blk.00.attn_q.weight\"");
   refused(&(llm_file_options){.arch = "llama", .without = "tokenizer.ggml.merges"}, "no merges");
   refused(&(llm_file_options){.arch = "llama", .without = "tokenizer.ggml.tokens"}, "no tokens");
   refused(&(llm_file_options){.arch = "llama", .without = "tokenizer.ggml.model"}, "says no tokenizer");

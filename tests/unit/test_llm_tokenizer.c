@@ -282,6 +282,7 @@ static void vocabulary_with_holes_is_refused(void **state) {
   WITH("th e", "tq e", "merge 2, \"tq e\", has a part that is no token");
   WITH("t h", "t z", "merge 0, \"t z\", makes a text that is no token");
   WITH("t h", "txh", "is no pair of texts");
+  WITH("th e", "t\xff e", "merge 2, \"t? e\", has a part that is no token"); /* a message is text, whatever a file has */
   WITH("gpt-2", "gpt-9", "rules \"gpt-9\" are not known");
   WITH("gpt2", "gpt3", "tokenizers \"gpt3\" are not read");
   WITH("eos_token_id\4\0\0\0\5", "eos_token_id\4\0\0\0\xff", "none of the 262 tokens");
@@ -312,6 +313,29 @@ static void byte_without_token_is_unknown_or_an_error(void **state) {
   strb_clear(&file);
 }
 
+/* A type between two would be taken for one of them. */
+static void token_type_that_is_no_whole_number_is_refused(void **state) {
+  (void)state;
+  strb file;
+  static const uint32_t one_and_a_half = 0x3fc00000;
+  gguf_begin(&built, 3, 0, 3);
+  gguf_text(&built, "tokenizer.ggml.model");
+  put_le(&built, 8, 4);
+  gguf_text(&built, "llama");
+  for (int what = 0; what < 2; what++) {
+    gguf_text(&built, what ? "tokenizer.ggml.token_type" : "tokenizer.ggml.tokens");
+    put_le(&built, 9, 4);
+    put_le(&built, what ? 6 : 8, 4);
+    put_le(&built, 1, 8);
+    if (what) put_le(&built, one_and_a_half, 4);
+    else gguf_text(&built, "a");
+  }
+  strb_init(&file, NULL);
+  strb_put(&file, (const char *)built.p, built.n);
+  refused(&file, "token 0 has the type 1.5");
+  strb_clear(&file);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(rules_divide_texts_as_published),
                                      cmocka_unit_test(every_row_of_rules_is_understood),
@@ -320,6 +344,7 @@ int main(void) {
                                      cmocka_unit_test(sentence_pieces_merge_by_score),
                                      cmocka_unit_test(unigram_takes_the_way_of_the_highest_score),
                                      cmocka_unit_test(vocabulary_with_holes_is_refused),
-                                     cmocka_unit_test(byte_without_token_is_unknown_or_an_error)};
+                                     cmocka_unit_test(byte_without_token_is_unknown_or_an_error),
+                                     cmocka_unit_test(token_type_that_is_no_whole_number_is_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "tests/unit/product_rig.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 static void deterministic_bits_do_not_depend_on_threads(void **state) {
   enum { M = 130, N = 70, K = 1000 };
@@ -77,11 +78,59 @@ static void one_context_serves_several_threads(void **state) {
   close_rig(&r);
 }
 
+/* Long enough for the other threads to come upon lists that are being made. */
+static void *slow_alloc(void *user, size_t size, size_t align) {
+  void *p = NULL;
+  usleep(200);
+  return posix_memalign(&p, align < sizeof p ? sizeof p : align, size) ? NULL : p;
+}
+
+static void slow_free(void *user, void *p, size_t size, size_t align) { free(p); }
+
+typedef struct listing {
+  tsr_context *ctx;
+  const tsr_device_info *devices;
+  const tsr_backend_info *backends;
+  int n_devices, n_backends;
+} listing;
+
+static void *list_worker(void *v) {
+  listing *l = v;
+  OK(tsr_devices(l->ctx, &l->devices, &l->n_devices));
+  OK(tsr_backends(l->ctx, &l->backends, &l->n_backends));
+  for (int i = 0; i < l->n_devices; i++)
+    for (int k = 0; k < i; k++) assert_string_not_equal(l->devices[i].id, l->devices[k].id);
+  return NULL;
+}
+
+/* Whoever asks first, the lists are made once. */
+static void devices_are_listed_by_several_threads(void **state) {
+  listing l[4] = {{0}};
+  pthread_t t[4];
+  const tsr_allocator al = {slow_alloc, slow_free, NULL};
+  tsr_context *ctx;
+  OK(tsr_context_create(&(tsr_context_desc){.cache_dir = "", .allocator = &al}, &ctx));
+  for (int i = 0; i < 4; i++) {
+    l[i].ctx = ctx;
+    assert_int_equal(pthread_create(&t[i], NULL, list_worker, &l[i]), 0);
+  }
+  for (int i = 0; i < 4; i++) pthread_join(t[i], NULL);
+  assert_true(l[0].n_devices > 0 && l[0].n_backends > 0);
+  for (int i = 1; i < 4; i++) {
+    assert_ptr_equal(l[i].devices, l[0].devices);
+    assert_ptr_equal(l[i].backends, l[0].backends);
+    assert_int_equal(l[i].n_devices, l[0].n_devices);
+    assert_int_equal(l[i].n_backends, l[0].n_backends);
+  }
+  tsr_context_destroy(&ctx);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(deterministic_bits_do_not_depend_on_threads),
       cmocka_unit_test(two_contexts_on_two_threads_do_not_disturb_each_other),
       cmocka_unit_test(one_context_serves_several_threads),
+      cmocka_unit_test(devices_are_listed_by_several_threads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
