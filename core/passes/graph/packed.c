@@ -49,10 +49,16 @@ typedef struct wants {
   size_t n, cap;
 } wants;
 
+/* Of an odd number of elements the last byte's high bits are whatever the caller put there, and 0 in a result: an
+ * argument that is returned is packed anew. */
+static bool has_loose_bits(const ir_op *op, const ir_value *v) {
+  return op == op->parent->last && ir_type_count(v->type) % 2;
+}
+
 static tsr_status want_packed(ir_op *op, wants *w) {
   for (int i = 0; i < op->n_operands; i++) {
     ir_value *v = op->operands[i];
-    if (!is_packed(v) || is_given(v)) continue;
+    if (!is_packed(v) || (is_given(v) && !has_loose_bits(op, v))) continue;
     if (!al_grow(&op->module->arena.al, &w->v, &w->cap, w->n + 1, sizeof *w->v)) return st_oom();
     w->v[w->n++] = (want){op, i, v->type, op == op->parent->last ? v->name : NULL};
     ir_set_operand(op, i, v->data);
