@@ -159,6 +159,36 @@ static void by_threes(const norm *t, cpuk_row_pipe_fn pipe) {
   results(t, t->rows - 1, m0, s0);
 }
 
+/* ---- rows that the operand's window misses: all their elements read as 0 --------------------------------------- */
+
+enum { PIECE_OF_ROW = 256 };
+
+/* One for all elements: `piece` holds it PIECE_OF_ROW times. */
+static void equal_row(const cpuk_rows *k, int from, int to, const void *piece, const cpuk_norm_args *whole_row) {
+  const size_t size = to == CPUK_ROW_F32 ? 4 : 2;
+  cpuk_norm_args a = *whole_row;
+  a.x = piece;
+  for (size_t at = 0; at < whole_row->n; at += PIECE_OF_ROW) {
+    a.n = whole_row->n - at < PIECE_OF_ROW ? whole_row->n - at : PIECE_OF_ROW;
+    a.dst = (char *)whole_row->dst + at * size;
+    if (whole_row->g) a.g = whole_row->g + at;
+    if (whole_row->b) a.b = whole_row->b + at;
+    k->norm[from][to](&a);
+  }
+}
+
+static void missed_norm(const norm *t, int64_t r) {
+  float piece[PIECE_OF_ROW];
+  const bool softmax = t->fn == CPU_ROW_SOFTMAX;
+  for (int i = 0; i < PIECE_OF_ROW; i++) piece[i] = softmax; /* exp(0 - 0) */
+  cpuk_norm_args a = {.dst = t->out + r * t->out_step,
+                      .rstd = softmax ? 1 / (float)t->cols : (float)(1 / sqrt(t->eps)),
+                      .n = t->cols,
+                      .g = t->g,
+                      .b = t->b};
+  equal_row(t->k, CPUK_ROW_F32, t->to, piece, &a);
+}
+
 static double number(const vm *v, const cpu_instr *i, int k) {
   double f;
   memcpy(&f, cpu_extra(v->m->image) + i->extra + k, sizeof f);
@@ -186,6 +216,7 @@ static void whole(const vm *v, const cpu_instr *i, int64_t rows, int64_t cols) {
             .stream = vm_is_large(v, out, rows * cols)};
   if (i->a[5] >= 0) t.g = repeated_at(v, i->a[5], cols, 0);
   if (i->a[6] >= 0) t.b = repeated_at(v, i->a[6], cols, 1);
+  for (int64_t r = rows; r < vm_ext(v, out)[0]; r++) missed_norm(&t, r);
   cpuk_row_pipe_fn pipe = pipe_of(&t);
   if (pipe) {
     by_threes(&t, pipe);
@@ -206,6 +237,30 @@ size_t vm_row_temp_bytes(const vm_module *m, const cpu_instr *i) {
 
 /* ---- parts ----------------------------------------------------------------------------------------------------- */
 
+static void missed_row(const vm *v, const cpu_instr *i, int64_t r, int64_t cols) {
+  static const float zeros[PIECE_OF_ROW];
+  const cpuk_rows *k = v->k->rows;
+  const cpu_desc *out = vm_desc(v, i->a[1]);
+  const float m = i->a[3] >= 0 ? *number_at(v, i->a[3], r) : 0;
+  float *q = (float *)(void *)row_at(v, out, r), e;
+  switch ((cpu_row_fn)i->a[0]) {
+  case CPU_ROW_MAX: case CPU_ROW_SUM: *q = 0; break;
+  case CPU_ROW_SQDEV: *q = m * m * (float)cols; break;
+  case CPU_ROW_EXP:
+    *number_at(v, i->a[7], r) = k->exp[CPUK_ROW_F32](&e, zeros, m, 1, zeros) * (float)cols;
+    for (int64_t c = 0; c < cols; c++) q[c] = e;
+    break;
+  case CPU_ROW_NORM: {
+    cpuk_norm_args a = {.dst = q, .mean = m, .rstd = *number_at(v, i->a[4], r), .n = (size_t)cols};
+    if (i->a[5] >= 0) a.g = repeated_at(v, i->a[5], cols, 0);
+    if (i->a[6] >= 0) a.b = repeated_at(v, i->a[6], cols, 1);
+    equal_row(k, CPUK_ROW_F32, row_type(out), zeros, &a);
+    break;
+  }
+  default: break;
+  }
+}
+
 void vm_row(const vm *v, const cpu_instr *i) {
   const cpu_desc *out = vm_desc(v, i->a[1]), *x = vm_desc(v, i->a[2]);
   const int mean = i->a[3], factor_desc = i->a[4], scale = i->a[5], shift = i->a[6], sums = i->a[7];
@@ -213,6 +268,7 @@ void vm_row(const vm *v, const cpu_instr *i) {
   const int64_t *x_ext = vm_ext(v, x), *out_ext = vm_ext(v, out);
   int64_t rows = x_ext[0] < out_ext[0] ? x_ext[0] : out_ext[0], cols = x_ext[1], block = rows * row_step(x);
   const cpu_row_info *info = &cpu_row_infos[i->a[0]];
+  if (!cols) cols = x->dims[1]; /* it misses all rows */
   if (info->per_element && out_ext[1] < cols)
     cols = out_ext[1]; /* writes of what the window misses are dropped */
   int s = row_type(x), d = row_type(out);
@@ -221,6 +277,7 @@ void vm_row(const vm *v, const cpu_instr *i) {
     whole(v, i, rows, cols);
     return;
   }
+  for (int64_t r = rows; r < out_ext[0]; r++) missed_row(v, i, r, cols);
   for (int64_t r = 0; r < rows; r++) {
     char *q = row_at(v, out, r);
     const char *p = row_at(v, x, r), *ahead = p + block; /* the same row of the block that most often comes next */

@@ -34,13 +34,14 @@ static bool take_interval(lower *l, ir_value *result, const ir_value *operand) {
   if (t->type->kind != IR_T_ARRAY || cpu_last_use(l, operand) > result->def->scratch ||
       t->type != cpu_tile_type(l, result->type))
     return false;
+  scratch_interval *s = &l->scratch.v[t->scratch];
+  if (s->aliased && s->end > result->def->scratch) return false; /* another value is still read there */
   if (operand->owner) {
     /* A carried value's scratch interval may only be overwritten by what is carried on in its place. */
     const ir_op *loop = operand->owner->parent;
     if (loop->def->code != T_FOR || operand->index < 1 || !is_carried_on(result, operand->owner, operand->index - 1))
       return false;
   }
-  scratch_interval *s = &l->scratch.v[t->scratch];
   int64_t end = cpu_last_use(l, result);
   if (end > s->end) s->end = end;
   result->data = t;
@@ -140,7 +141,7 @@ static tsr_status lower_row(lower *l, ir_builder *b, ir_op *op, const row_act *a
   if (a->kind == ROW_SKIP) return NULL;
   if (a->kind == ROW_WHOLE) return cpu_lower_row(l, b, op);
   if (a->kind == ROW_DIRECT) {
-    out->data = at(op->operands[0]);
+    cpu_alias(l, out, op->operands[0]);
     return NULL;
   }
   const bool scaled = a->kind == ROW_NORM && !a->mean && !a->scale && !a->shift && !a->other;
@@ -265,7 +266,7 @@ static tsr_status lower_op(lower *l, ir_builder *b, ir_op *op) {
     return cpu_tile_for(l, b, op->results[0]);
   case T_LOAD:
     if (cpu_load_is_view(op)) {
-      op->results[0]->data = at(op->operands[0]);
+      cpu_alias(l, op->results[0], op->operands[0]);
       return NULL;
     }
     return lower_simple(l, b, op, "copy", none);

@@ -70,6 +70,15 @@ tsr_status cpu_tile_for(lower *l, ir_builder *b, ir_value *v) {
   return NULL;
 }
 
+void cpu_alias(lower *l, ir_value *v, const ir_value *of) {
+  v->data = cpu_at(of);
+  if (((const ir_value *)v->data)->type->kind != IR_T_ARRAY) return;
+  scratch_interval *s = &l->scratch.v[((const ir_value *)v->data)->scratch];
+  const int64_t end = cpu_last_use(l, v);
+  if (end > s->end) s->end = end;
+  s->aliased = true;
+}
+
 /* ---- calls ----------------------------------------------------------------------------------------------------- */
 
 ir_op *cpu_call(lower *l, ir_builder *b, const char *fn, int n, ir_value *const *operands) {
@@ -132,7 +141,7 @@ tsr_status cpu_lower_elements(lower *l, ir_builder *b, const ir_block *from) {
 tsr_status cpu_row_target(lower *l, ir_builder *b, ir_value *v) {
   ir_op *store = NULL;
   ir_value *memory = v->n_uses ? cpu_store_target(v, &store) : NULL;
-  if (!memory || !cpu_at(memory) || !rows_type(memory->type)) return cpu_tile_for(l, b, v);
+  if (!memory || !cpu_at(memory) || !rows_inside(memory)) return cpu_tile_for(l, b, v);
   v->data = cpu_at(memory);
   store->data = store; /* done */
   return NULL;

@@ -24,6 +24,8 @@ const ir_type *cpu_tile_type(lower *l, const ir_type *t);
 tsr_status cpu_check_type(const ir_op *op, const ir_type *t);
 /* Where v is read last: reduction kernels read some values later than the ops they stand for did. */
 int64_t cpu_last_use(const lower *l, const ir_value *v);
+/* v lies where `of` does, in memory or in a tile, which is kept as long as v is used. */
+void cpu_alias(lower *l, ir_value *v, const ir_value *of);
 /* Copies a scalar-like op under the target prefix; results are registers or views. */
 tsr_status cpu_copy_op(lower *l, ir_builder *b, ir_op *op);
 /* A scratch tile of a fragment's or shared tile's type that lives from position start to end; op: for messages. */

@@ -115,7 +115,7 @@ static bool can_read_memory(const ir_op *user, const ir_op *load) {
   switch (user->def->code) {
   case T_MAP: case T_STORE: return true;
   case T_REDUCE: return t == cpu_compute_type(t);
-  case T_ROW: return t == TSR_F32 && rows_type(load->operands[0]->type);
+  case T_ROW: return t == TSR_F32 && rows_inside(load->operands[0]);
   case T_GEMM: return user->operands[0] != load->results[0];
   default: return false;
   }

@@ -39,4 +39,7 @@ const row_act *rows_find(const row_plan *p, const ir_op *op);
 void rows_clear(row_plan *p);
 /* A type whose rows the kernels read and write: f32, bf16 or f16, neighbours in a row side by side. */
 bool rows_type(const ir_type *t);
+/* Memory of such a type with whole rows: no window of it may end behind its columns, where it reads as 0. Rows that it
+ * misses are the kernels' to know. */
+bool rows_inside(const ir_value *v);
 #endif

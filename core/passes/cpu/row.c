@@ -58,7 +58,7 @@ static tsr_status rows(lower *l, ir_builder *b, const tile_row *r, const ir_op *
   ir_value *operands[TILE_ROW_MOST];
   *out = cpu_at(v);
   if (gives_argument(region) && is_whole(r, v->type)) {
-    if (v->type->kind == IR_T_FRAG || rows_type(v->type)) return NULL;
+    if (v->type->kind == IR_T_FRAG || rows_inside(v)) return NULL;
     TSR_TRY(tile(l, b, op, r->m, r->columns, out));
     return cpu_call2(l, b, "copy", *out, cpu_at(v)) ? NULL : st_oom();
   }

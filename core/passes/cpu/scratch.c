@@ -48,7 +48,7 @@ int scratch_alloc(scratch_intervals *s, int64_t start, int64_t end, int64_t byte
       }
     }
   }
-  s->v[s->n] = (scratch_interval){start, end, at, bytes};
+  s->v[s->n] = (scratch_interval){.start = start, .end = end, .offset = at, .bytes = bytes};
   if (at + bytes > s->total) s->total = at + bytes;
   return (int)s->n++;
 }

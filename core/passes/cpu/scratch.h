@@ -7,6 +7,7 @@
 
 typedef struct scratch_interval {
   int64_t start, end, offset, bytes;
+  bool aliased; /* more than one value lies there: its end is that of all of them */
 } scratch_interval;
 
 typedef struct scratch_intervals {
