@@ -282,7 +282,8 @@ static void vocabulary_with_holes_is_refused(void **state) {
   WITH("th e", "tq e", "merge 2, \"tq e\", has a part that is no token");
   WITH("t h", "t z", "merge 0, \"t z\", makes a text that is no token");
   WITH("t h", "txh", "is no pair of texts");
-  WITH("th e", "t\xff e", "merge 2, \"t? e\", has a part that is no token"); /* a message is text, whatever a file has */
+  /* A message is text, whatever a file has. */
+  WITH("th e", "t\xff e", "merge 2, \"t? e\", has a part that is no token");
   WITH("gpt-2", "gpt-9", "rules \"gpt-9\" are not known");
   WITH("gpt2", "gpt3", "tokenizers \"gpt3\" are not read");
   WITH("eos_token_id\4\0\0\0\5", "eos_token_id\4\0\0\0\xff", "none of the 262 tokens");

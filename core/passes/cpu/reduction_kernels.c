@@ -7,8 +7,8 @@
 
 #include "core/base/alloc.h"
 #include "core/ir/reducer.h"
-#include "core/ir/tile/row.h"
 #include "core/ir/tile/contract.h"
+#include "core/ir/tile/row.h"
 #include "core/ir/tile/tile.h"
 
 const row_act *rows_find(const row_plan *p, const ir_op *op) {
