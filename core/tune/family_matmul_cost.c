@@ -25,6 +25,8 @@ static tiles tiles_of(const cost_task *x) {
                                       .tile_m = t.m,
                                       .tile_n = t.n,
                                       .tile_k = t.k,
+                                      .grain_m = x->d->is_cpu ? 4 : 0, /* its kernels stop at the edges */
+                                      .grain_n = x->d->is_cpu ? x->r.lanes : 0,
                                       .parts = cost_at_least(c->split_k, 1),
                                       .sharing = cost_at_least(c->stream_k, 0),
                                       .in_bytes = t.in,
@@ -32,12 +34,10 @@ static tiles tiles_of(const cost_task *x) {
   return t;
 }
 
+/* What idle cores cost is added to all terms, by cost_compute. */
 static void arithmetic(const cost_task *x, const tiles *t, cost_estimate *e) {
-  bool cpu = x->d->is_cpu; /* its kernels stop at the edges */
-  double m = cpu ? cost_ceil_div((double)x->p->m, 4) * 4 : t->count.tiles_m * t->m,
-         n = cpu ? cost_ceil_div((double)x->p->n, x->r.lanes) * x->r.lanes : t->count.tiles_n * t->n;
-  e->padded_flops = 2 * t->batch * m * n * (cpu ? (double)x->p->k : t->count.steps * t->k);
-  e->term_ns[COST_MATH] = e->padded_flops / x->r.peak / cost_register_tile_efficiency(x);
+  e->padded_flops = t->count.flops;
+  e->term_ns[COST_MATH] = gemm_math_ns(&t->count, x->r.peak, cost_register_tile_efficiency(x), 0);
 }
 
 /* Shared memory, or a CPU's first-level cache: each warp reads its sides of the tile. */

@@ -134,6 +134,8 @@ static void counts_of_tiles_are_those_of_counting(void **state) {
     for (int i = 0; i < k; i += tk) steps++;
     assert_true(c.tiles == tiles && c.steps == steps && c.tiles_m * c.tiles_n * batch == tiles);
     assert_true(c.operand_bytes == 2.0 * batch * (m + n) * k);
+    const double block = 2.0 * tm * tn * tk;
+    assert_true(c.flops == block * tiles * steps && c.block_flops == block * ceil(c.each));
     if (!sharing) {
       assert_true(c.blocks == tiles * parts && c.each * parts == c.steps);
       assert_true(c.partial_bytes == (parts > 1 ? 2.0 * 4 * parts * batch * m * n : 0));
@@ -142,6 +144,29 @@ static void counts_of_tiles_are_those_of_counting(void **state) {
     for (int at = 0; at < tiles * steps; at += (int)c.each) blocks++;
     assert_true(c.blocks == blocks && blocks <= sharing && c.each == (int)c.each);
     assert_true(c.partial_bytes == 2.0 * (tiles + blocks) * tm * tn * 4);
+  }
+}
+
+/* In whole rounds of blocks, and as if they were spread evenly, which is what the tuner takes: the same where no core
+ * idles and no part is rounded up, else the rounds take longer. */
+static void arithmetic_in_rounds_is_that_spread_evenly_and_what_idles(void **state) {
+  gemm_tiling t = {1, 1024, 1024, 512, 128, 128, 64, 1, 0, 2, 4, 0, 0};
+  gemm_counts c = gemm_count(&t);
+  assert_true(gemm_math_ns(&c, 1000, 0.5, 0) == 2.0 * 1024 * 1024 * 512 / 1000 / 0.5);
+  assert_true(gemm_math_ns(&c, 1000, 0.5, 16) == gemm_math_ns(&c, 1000, 0.5, 0)); /* 64 blocks */
+  assert_true(gemm_math_ns(&c, 1000, 0.5, 63) > 1.9 * gemm_math_ns(&c, 1000, 0.5, 0));
+  assert_true(gemm_math_ns(&c, 1000, 0.5, 128) == 2 * gemm_math_ns(&c, 1000, 0.5, 0));
+  t.parts = 3; /* 8 steps: two blocks of three, and the third is counted as one of them */
+  c = gemm_count(&t);
+  assert_true(gemm_math_ns(&c, 1000, 1, 192) == gemm_math_ns(&c, 1000, 1, 0) * 9 / 8);
+  t = (gemm_tiling){2, 5, 17, 3, 64, 64, 64, 1, 0, 2, 4, 4, 16}; /* a CPU's kernels stop at the edges */
+  assert_true(gemm_count(&t).flops == 2.0 * 2 * 8 * 32 * 3);
+  srand(6);
+  for (int round = 0; round < 300; round++) {
+    const int parts = 1 + rand() % 3, cores = 1 + rand() % 200;
+    c = gemm_count(&(gemm_tiling){1 + rand() % 3, 1 + rand() % 9000, 1 + rand() % 9000, 1 + rand() % 9000,
+                                  1 + rand() % 300, 1 + rand() % 300, 1 + rand() % 100, parts, 0, 2, 4, 0, 0});
+    assert_true(gemm_math_ns(&c, 700, 0.75, cores) >= (1 - 1e-12) * gemm_math_ns(&c, 700, 0.75, 0));
   }
 }
 
@@ -230,6 +255,7 @@ int main(void) {
       cmocka_unit_test(a_kernel_has_the_rules_and_the_problem_of_its_row),
       cmocka_unit_test(a_broken_limit_is_told_by_its_code_and_names_itself),
       cmocka_unit_test(counts_of_tiles_are_those_of_counting),
+      cmocka_unit_test(arithmetic_in_rounds_is_that_spread_evenly_and_what_idles),
       cmocka_unit_test(a_row_serves_the_tuner_whole),
       cmocka_unit_test(parts_side_by_side_take_between_the_longest_and_their_sum),
   };

@@ -113,18 +113,17 @@ static double whole_ns(const task *x, double math, double move, const gemm_count
                                        .serial = {START_NS, parts ? partial_ns(x, n) + launch_ns(x) : 0}});
 }
 
+/* Operations in a ns. */
 static double matrix_peak(const task *x) {
-  return (x->c->peak_flops_matrix > 0 ? x->c->peak_flops_matrix : 1e13) * type_rate(x);
+  return (x->c->peak_flops_matrix > 0 ? x->c->peak_flops_matrix : 1e13) / 1e9 * type_rate(x);
 }
 
 /* A product on m x n tiles whose k is cut in parts, in whole rounds of blocks. ns */
 static double estimate(const task *x, int64_t m, int64_t n, int64_t step, int64_t parts, double rate) {
   double memory = x->c->bytes_per_s > 0 ? x->c->bytes_per_s : 1e11, core_count = (double)cores(x->c);
   gemm_counts k = count(x, m, n, step, parts, 0);
-  double depth = ceil(k.each) * (double)step;
-  double each = 2.0 * (double)m * (double)n * depth / (matrix_peak(x) / core_count * rate) * 1e9;
-  double math = roofline_rounds(k.blocks, core_count) * each, move = k.operand_bytes / memory * 1e9,
-         busy = k.blocks / core_count;
+  double math = gemm_math_ns(&k, matrix_peak(x), rate, core_count),
+         move = k.operand_bytes / memory * 1e9, busy = k.blocks / core_count;
   if (busy < 1) move /= busy; /* idle cores fetch nothing */
   return whole_ns(x, math, move, &k);
 }
@@ -176,7 +175,7 @@ static void share_out(const task *x, int64_t step, double best, sched_params *p)
     if (!wgmma_holds(c, x->t, q.m, q.n)) continue;
     if (sched_stream_k(x->op, c, &q, &s) || s.each < LEAST_STEPS) continue;
     gemm_counts n = count(x, q.m, q.n, step, 1, q.stream_k);
-    double math = 2.0 * (double)(q.m * q.n * step) * n.each / (peak / (double)cores(c) * warpgroup_tiles[i].rate) * 1e9;
+    double math = gemm_math_ns(&n, peak, warpgroup_tiles[i].rate, (double)cores(c));
     double move = c->bytes_per_s > 0 ? n.operand_bytes / c->bytes_per_s * 1e9 : 0;
     double time = whole_ns(x, math, move, &n);
     if (time >= least) continue;
