@@ -145,6 +145,7 @@ static const ir_opdef rows[] = {
     {NAME("for"), .code = T_FOR, .min_operands = 3, .max_operands = IR_VARIADIC, .n_results = IR_VARIADIC, .n_regions = 1, .operands_doc = "from, to, step, initial values...",
      .attrs = ATTRS({"stages", IR_A_INT, false, "0", "software pipeline depth of the copies inside; 0 = the device's default, 1 = none"},
                     {"pipelined", IR_A_BOOL, false, "false", "it is addresses, copies into shared tiles of its own, one wait, then nothing that writes memory: copies may run ahead. Without it, the lowering looks whether it is"},
+                    {"overlap", IR_A_INT, false, NULL, "of a loop with two gemms, as attention's: the carried value that the second one adds to. The first one, the second one's left operand and what else is carried need nothing of it: a step's first gemm may run beside the second one of the step before. Without it, the lowering looks whether it is such a loop"},
                     {"refused", IR_A_STR, false, NULL, "of a contraction that was written out: why no lowering takes it as it stands. A loop without it, written by hand, may be read as one"},
                     {"rolled", IR_A_BOOL, false, "false", "a step loads enough to keep memory busy: compilers that would unroll it, and keep the steps' masks and addresses, are told not to"}),
      .infer = tile_infer_for, .verify = tile_verify_for, .help = "for (i = from; i < to; i += step): the region gets i and the carried values and yields the next ones."},

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/ir/tile/overlap.h"
 #include "core/ir/tile/tile.h"
 
 bool tile_is_address_op(const ir_op *op) {
@@ -74,6 +75,7 @@ bool tile_pipelined_get(const ir_op *loop, tile_pipelined *out) {
 
 tsr_status tile_verify_for(const ir_op *op) {
   tile_pipelined p;
+  TSR_TRY(tile_verify_overlap(op));
   if (!ir_get_bool(op, "pipelined", false)) return NULL;
   find_parts(op, &p);
   const char *why = refusal(op, &p);

@@ -130,7 +130,9 @@ static tsr_status loop(attend *a, ir_value *from, ir_value *to, bool all_seen, i
                        ir_value **carried) {
   const some_keys keys = {all_seen, tiles};
   const attend_loop l = {from, to, a->bn, ATTEND_N_CARRIED, !a->direct, body, &keys};
-  return attend_for(a, &l, carried);
+  TSR_TRY(attend_for(a, &l, carried));
+  if (a->direct) return NULL;
+  return ir_set_attr(carried[ATTEND_ACC]->def, "overlap", ir_attr_int(a->k->m, ATTEND_ACC)) ? NULL : st_oom();
 }
 
 static ir_value *down_to_tile(attend *a, ir_value *x) {

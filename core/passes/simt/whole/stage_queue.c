@@ -1,10 +1,11 @@
-/* core/passes/simt/whole/stage_queue.c - sm_90a: a block program whose loop streams tiles into gemms (attention), by
- * wgmma. One warpgroup is the producer: one of its threads fills a stage queue by TMA (128-byte swizzle), the tiles
- * that are copied before the loop once. The others own 64 rows each and are lowered as ever (simt/simt.h) with the
- * accumulator map of m64nN for a layout: gemms become wgmma on the swizzled tiles, or with A from registers where that
- * is an accumulator of 16-bit type (P of attention), which has the very map of the A operand. Reductions stay within
- * four lanes, so the consumers share nothing but the tiles. Two mbarriers per stage, `full` and `empty`, waited on by
- * parity. Layouts: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout". */
+/* core/passes/simt/whole/stage_queue.c - sm_90a: a block program whose pipelined loop (ir/tile/pipelined.h) streams
+ * tiles into gemms (attention), by wgmma. What is checked is whether the device can do it so. One warpgroup is the
+ * producer: one of its threads fills a stage queue by TMA (128-byte swizzle), the tiles that are copied before the loop
+ * once. The others own 64 rows each and are lowered as ever (simt/simt.h) with the accumulator map of m64nN for a
+ * layout: gemms become wgmma on the swizzled tiles, or with A from registers where that is an accumulator of 16-bit
+ * type (P of attention), which has the very map of the A operand. Reductions stay within four lanes, so the consumers
+ * share nothing but the tiles. Two mbarriers per stage, `full` and `empty`, waited on by parity. Layouts: PTX ISA,
+ * "Asynchronous Warpgroup Level Matrix Shared Memory Layout". */
 #include <string.h>
 
 #include "core/passes/simt/build.h"
@@ -79,27 +80,41 @@ static const char *check_gemm(struct simt_stage_queue *r, const ir_op *op) {
   return NULL;
 }
 
-static const char *check_block(struct simt_stage_queue *r, const ir_block *b, bool loop) {
-  const char *why;
-  bool waited = false;
-  for (const ir_op *op = b->first; op; op = op->next) {
+/* A step: its copies, which are what is streamed, then gemms among what consumers do apart. */
+static const char *check_loop(struct simt_stage_queue *r) {
+  tile_pipelined p;
+  if (!tile_pipelined_get(r->loop, &p)) return "its loop is not pipelined";
+  for (int i = 0; i < p.n; i++)
+    if (!simt_stage_queue_is(p.producer[i], T_COPY) || !add_copy(r, p.producer[i], true))
+      return "a copy is not of a tile that TMA can copy";
+  for (const ir_op *op = p.wait->next; op; op = op->next) {
+    const char *why = simt_stage_queue_is(op, T_GEMM) ? check_gemm(r, op)
+                      : is_own(op)                    ? NULL
+                                                      : "it has an op that the consumers can't do apart";
+    if (why) return why;
+  }
+  return NULL;
+}
+
+/* The whole kernel: what is copied before its one loop is copied once. */
+static const char *check_kernel(struct simt_stage_queue *r, const ir_op *kernel) {
+  for (const ir_op *op = kernel->regions[0]->first; op; op = op->next) {
+    const char *why = NULL;
     if (simt_stage_queue_is(op, T_COPY)) {
-      if (waited || (!loop && r->loop) || !add_copy(r, op, loop)) return "a copy is not of a tile that TMA can copy";
-    } else if (simt_stage_queue_is(op, T_GEMM) && loop && waited) {
-      if ((why = check_gemm(r, op))) return why;
-    } else if (simt_stage_queue_is(op, T_FOR) && !loop && !r->loop) {
+      if (r->loop || !add_copy(r, op, false)) why = "a copy is not of a tile that TMA can copy";
+    } else if (simt_stage_queue_is(op, T_FOR) && !r->loop) {
       r->loop = op;
-      if ((why = check_block(r, op->regions[0], true))) return why;
+      why = check_loop(r);
     } else if (!is_own(op)) {
-      return "it has an op that the consumers can't do apart";
+      why = "it has an op that the consumers can't do apart";
     }
-    if (loop && simt_stage_queue_is(op, T_WAIT)) waited = true;
+    if (why) return why;
   }
   return NULL;
 }
 
 static const char *plan(struct simt_stage_queue *r, const ir_op *kernel, const tsr_caps *caps) {
-  const char *why = check_block(r, kernel->regions[0], false);
+  const char *why = check_kernel(r, kernel);
   if (why) return why;
   if (!r->loop || !r->consumers) return "no gemm in a loop";
   const int each = simt_role_registers(r->consumers, true),
@@ -260,7 +275,8 @@ static tsr_status consumer_loop(simt *c, ir_op *op) {
   ir_value **v, *next[2];
   ir_op *loop;
   int n;
-  if (r->head && simt_of(op->operands[0])->hi < simt_of(op->operands[1])->lo) return simt_stage_queue_overlap(c, op);
+  if (r->overlaps && simt_of(op->operands[0])->hi < simt_of(op->operands[1])->lo)
+    return simt_stage_queue_overlap(c, op);
   TSR_TRY(simt_carry(c, op, &shape, &v, &n));
   ir_value **all = arena_array(&c->m->arena, ir_value *, n + 2);
   if (!all) return st_oom();
@@ -305,7 +321,7 @@ tsr_status simt_stage_queue_lower(simt *c) {
   int64_t lo;
   TSR_TRY(simt_shared_alloc(c, c->tile, r->shared, 0, INT32_MAX, &lo));
   c->why = arena_fmt(&c->m->arena, "%d stages by TMA, %d+1 warpgroups%s", r->stages, r->consumers,
-                     r->head ? r->consumers == 2 ? ", overlapped, ping-pong" : ", overlapped" : "");
+                     r->overlaps ? r->consumers == 2 ? ", overlapped, ping-pong" : ", overlapped" : "");
   TSR_TRY(addresses(c, c->tile->regions[0]));
   TSR_TRY(set_up(c, r));
   ir_op *role = sx_if(c, sx_compare(c, "lt", c->warp, sx_int(c, simt_stage_queue_warps(r))), 0, NULL, true);

@@ -1,10 +1,11 @@
-/* core/passes/simt/whole/stage_queue_overlap.c - sm_90a: softmax beside wgmma, in the loop of attention and of what
- * looks like it (simt/whole/stage_queue.c). Within a warpgroup (FlashAttention-3, arXiv 2407.08608, section 3.2):
- * iteration j issues its first gemm (the scores), then the last gemm of iteration j - 1 (P times V), waits for the
- * scores only and makes P of them while the other still runs; what needs its sums (their rescaling) comes last. So the
- * loop carries P and the rescaled sums of the iteration before, its first iteration stands before it and the last gemm
- * after it. Between two warpgroups (ping-pong): named barriers let one issue its gemms while the other is at its
- * softmax. A stage is released one iteration later than without. */
+/* core/passes/simt/whole/stage_queue_overlap.c - sm_90a: softmax beside wgmma, in the loop of a stage queue
+ * (simt/whole/stage_queue.c) that says it may be so or, written by hand, is found to be such a loop
+ * (ir/tile/overlap.h). Within a warpgroup (FlashAttention-3, arXiv 2407.08608, section 3.2): iteration j issues its
+ * first gemm (the scores), then the last gemm of iteration j - 1 (P times V), waits for the scores only and makes P
+ * of them while the other still runs; what needs its sums (their rescaling) comes last. So the loop carries P and
+ * the rescaled sums of the iteration before, its first iteration stands before it and the last gemm after it.
+ * Between two warpgroups (ping-pong): named barriers let one issue its gemms while the other is at its softmax. A
+ * stage is released one iteration later than without. */
 #include <string.h>
 
 #include "core/passes/simt/build.h"
@@ -17,66 +18,11 @@
 
 /* ---- what fits --------------------------------------------------------------------------------------------------- */
 
-static bool uses(const ir_op *op, const ir_value *v) {
-  for (int i = 0; i < op->n_operands; i++)
-    if (op->operands[i] == v) return true;
-  for (int r = 0; r < op->n_regions; r++)
-    for (const ir_op *o = op->regions[r]->first; o; o = o->next)
-      if (uses(o, v)) return true;
-  return false;
-}
-
-/* Marks what depends on the sums that the loop carries; false if there are too many ops. */
-static bool mark_late(struct simt_stage_queue *r, const ir_block *b) {
-  const ir_op *late[STAGE_QUEUE_MAX_OPS];
-  int n = 0, at = 0;
-  for (const ir_op *op = b->first; op; op = op->next, at++) {
-    if (at == STAGE_QUEUE_MAX_OPS) return false;
-    r->late[at] = uses(op, b->args[1 + r->carried]);
-    for (int i = 0; i < n && !r->late[at]; i++)
-      for (int k = 0; k < late[i]->n_results; k++) r->late[at] |= uses(op, late[i]->results[k]);
-    if (r->late[at]) late[n++] = op;
-  }
-  return true;
-}
-
-static bool is_late(const struct simt_stage_queue *r, const ir_op *op) {
-  int at = 0;
-  for (const ir_op *o = op->parent->first; o != op; o = o->next) at++;
-  return r->late[at];
-}
-
-static bool early(const struct simt_stage_queue *r, const ir_value *v, const ir_block *b) {
-  return v != b->args[1 + r->carried] && (!v->def || v->def->parent != b || !is_late(r, v->def));
-}
-
-static bool fits(struct simt_stage_queue *r, ir_op *head, ir_op *tail) {
-  const ir_block *b = r->loop->regions[0];
-  const ir_op *yield = b->last;
-  int users = 0;
-  for (int i = 0; i < yield->n_operands; i++)
-    if (yield->operands[i] == tail->results[0]) r->carried = i;
-  if (yield->operands[r->carried] != tail->results[0] || !mark_late(r, b)) return false;
-  for (const ir_op *op = b->first; op; op = op->next) users += uses(op, tail->results[0]);
-  if (users != 1 || is_late(r, head) || !is_late(r, tail) || early(r, tail->operands[0], b) ||
-      !early(r, tail->operands[1], b))
-    return false;
-  if (simt_stage_queue_tile(r, tail->operands[1]) || tail->operands[1]->def->parent != b) return false;
-  for (int i = 0; i < yield->n_operands; i++)
-    if (i != r->carried && !early(r, yield->operands[i], b)) return false;
-  return true;
-}
-
 void simt_stage_queue_plan_overlap(struct simt_stage_queue *r, int registers) {
-  ir_op *gemm[3] = {NULL, NULL, NULL};
-  int n = 0;
-  for (ir_op *op = r->loop->regions[0]->first; op; op = op->next)
-    if (simt_stage_queue_is(op, T_GEMM) && n < 3) gemm[n++] = op;
-  if (n != 2 || !fits(r, gemm[0], gemm[1])) return;
-  simt_gemm g = simt_gemm_of(gemm[1]);
-  if (r->sums + g.k / 4 > registers) return; /* A of two iterations */
-  r->head = gemm[0];
-  r->tail = gemm[1];
+  if (!tile_overlap_get(r->loop, &r->overlap)) return;
+  const ir_op *tail = r->overlap.tail;
+  if (simt_stage_queue_tile(r, tail->operands[1])) return; /* A comes from registers */
+  r->overlaps = r->sums + simt_gemm_of(tail).k / 4 <= registers; /* A of two iterations */
 }
 
 /* ---- code -------------------------------------------------------------------------------------------------------- */
@@ -119,8 +65,8 @@ static tsr_status issue_tail(simt *c, const overlap *o, ir_value *stage, stage_q
   struct simt_stage_queue *r = c->in->queue;
   ir_value *now = r->stage;
   r->stage = stage;
-  tsr_status st =
-      simt_stage_queue_issue(c, &o->tail, &simt_of(o->op->regions[0]->args[1 + r->carried])->frag, o->v + o->n, p);
+  const ir_value *sums = o->op->regions[0]->args[1 + r->overlap.carried];
+  tsr_status st = simt_stage_queue_issue(c, &o->tail, &simt_of(sums)->frag, o->v + o->n, p);
   r->stage = now;
   return st;
 }
@@ -135,28 +81,28 @@ static tsr_status issue_both(simt *c, const overlap *o, stage_queue_product *tai
   struct simt_stage_queue *r = c->in->queue;
   simt_frag acc, scores;
   stage_queue_product head;
-  TSR_TRY(simt_regs(c, &simt_of(r->head->operands[0])->frag, &acc));
+  TSR_TRY(simt_regs(c, &simt_of(r->overlap.head->operands[0])->frag, &acc));
   if (ping_pong(r)) ping_pong_barrier(c, true, false, -1);
   TSR_TRY(simt_stage_queue_issue(c, &o->head, &acc, NULL, &head));
   TSR_TRY(issue_tail(c, o, stage_before(c, r->stage), tail));
   if (ping_pong(r)) ping_pong_barrier(c, false, true, -1);
   TSR_TRY(simt_stage_queue_finish(c, &head, 1, &scores));
-  return bind_frag(c, r->head->results[0], &scores);
+  return bind_frag(c, r->overlap.head->results[0], &scores);
 }
 
 /* The ops of an iteration but its last gemm; in the loop with that of the one before. */
 static tsr_status iteration(simt *c, overlap *o, bool in_loop) {
   struct simt_stage_queue *r = c->in->queue;
-  ir_value *sums = o->op->regions[0]->args[1 + r->carried];
+  ir_value *sums = o->op->regions[0]->args[1 + r->overlap.carried];
   simt_frag done, scaled;
   stage_queue_product tail;
   int at = 0;
   for (ir_op *op = o->op->regions[0]->first; op; op = op->next, at++) {
-    if (r->late[at] || op == r->tail) continue;
-    if (op == r->head && in_loop) TSR_TRY(issue_both(c, o, &tail));
+    if (r->overlap.late[at] || op == r->overlap.tail) continue;
+    if (op == r->overlap.head && in_loop) TSR_TRY(issue_both(c, o, &tail));
     else TSR_TRY(c->in->lower(c, op));
   }
-  TSR_TRY(simt_stage_queue_pack(c, &o->tail, &simt_of(r->tail->operands[1])->frag, o->v + o->n));
+  TSR_TRY(simt_stage_queue_pack(c, &o->tail, &simt_of(r->overlap.tail->operands[1])->frag, o->v + o->n));
   if (in_loop) {
     TSR_TRY(simt_stage_queue_finish(c, &tail, 0, &done));
     TSR_TRY(bind_frag(c, sums, &done));
@@ -164,21 +110,22 @@ static tsr_status iteration(simt *c, overlap *o, bool in_loop) {
   }
   at = 0;
   for (ir_op *op = o->op->regions[0]->first; op; op = op->next, at++)
-    if (r->late[at] && op != r->tail && op->def->code != T_YIELD) TSR_TRY(c->in->lower(c, op));
-  TSR_TRY(simt_regs(c, &simt_of(r->tail->operands[0])->frag, &scaled));
-  TSR_TRY(bind_frag(c, r->tail->results[0], &scaled)); /* what is carried: the sums before the last gemm */
+    if (r->overlap.late[at] && op != r->overlap.tail && op->def->code != T_YIELD) TSR_TRY(c->in->lower(c, op));
+  TSR_TRY(simt_regs(c, &simt_of(r->overlap.tail->operands[0])->frag, &scaled));
+  TSR_TRY(bind_frag(c, r->overlap.tail->results[0], &scaled)); /* what is carried: the sums before the last gemm */
   return simt_carry_yield(c, o->op, o->v);
 }
 
 static tsr_status begin(simt *c, ir_op *op, overlap *o) {
   struct simt_stage_queue *r = c->in->queue;
   ir_value **v;
-  *o = (overlap){.op = op, .head = simt_gemm_of(r->head), .tail = simt_gemm_of(r->tail)};
+  *o = (overlap){.op = op, .head = simt_gemm_of(r->overlap.head), .tail = simt_gemm_of(r->overlap.tail)};
   TSR_TRY(simt_carry(c, op, &o->shape, &v, &o->n));
   o->n_a = (int)(o->tail.k / 4);
   if (!(o->v = arena_array(&c->m->arena, ir_value *, o->n + o->n_a + 2))) return st_oom();
   memcpy(o->v, v, sizeof *v * (size_t)o->n);
-  for (int i = 0; i < r->carried; i++) o->sums_at += op->results[i]->type->kind == IR_T_FRAG ? o->shape[i].n : 1;
+  for (int i = 0; i < r->overlap.carried; i++)
+    o->sums_at += op->results[i]->type->kind == IR_T_FRAG ? o->shape[i].n : 1;
   return NULL;
 }
 

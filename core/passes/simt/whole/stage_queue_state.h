@@ -2,12 +2,12 @@
  * simt/whole/stage_queue.c. */
 #ifndef CORE_PASSES_SIMT_WHOLE_STAGE_QUEUE_STATE_H
 #define CORE_PASSES_SIMT_WHOLE_STAGE_QUEUE_STATE_H
+#include "core/ir/tile/overlap.h"
 #include "core/passes/simt/state.h"
 #include "core/passes/simt/whole/tma.h"
 
 enum {
   STAGE_QUEUE_MAX_TILES = 8,
-  STAGE_QUEUE_MAX_OPS = 256,
   PER_LINE = SIMT_TMA_LINE / 2,
   GROUP_ROWS = 64,
   GROUP_THREADS = 128
@@ -32,9 +32,8 @@ struct simt_stage_queue {
   bool has_once, waited;
   /* overlap (simt/whole/stage_queue_overlap.c): the last gemm of an iteration runs beside the next one's first gemm and
    * the ops after that */
-  ir_op *head, *tail;      /* first and last gemm; head NULL = none */
-  int carried;             /* the loop's result that tail makes */
-  bool late[STAGE_QUEUE_MAX_OPS]; /* ops of the body, by place, that need the sums of the iteration before */
+  bool overlaps;
+  tile_overlap overlap;
 };
 
 stage_queue_tile *simt_stage_queue_tile(struct simt_stage_queue *r,
