@@ -202,7 +202,7 @@ static tsr_status create(peer_job *job) {
   j->sets = al_zalloc(NULL, (size_t)d->n_sets * sizeof *j->sets);
   if (!j->sets) return st_oom();
   j->a_type = type;
-  if (d->op > PEER_ADD) return peer_unsupported(job->peer, "has no such operation");
+  if (peer_is_transform(d->op)) return peer_unsupported(job->peer, "has no such operation");
   d->out_dtype = d->op == PEER_MATMUL ? TSR_F32 : d->dtype;
   TSR_TRY(build(j, type));
   if (!ggml.backend_supports_op(j->backend, j->sets[0].out) && d->op == PEER_MATMUL) {

@@ -20,6 +20,7 @@ typedef enum peer_op {
   PEER_FFT,       /* of [m,n], along the last axis */
   PEER_IFFT2      /* of both dimensions of [m,n], unscaled */
 } peer_op;
+static inline bool peer_is_transform(peer_op op) { return op == PEER_FFT || op == PEER_IFFT2; }
 
 #define PEER_EPSILON 1e-5f
 

@@ -183,7 +183,7 @@ static verdict check(const peer *p, const peer_desc *d) {
     tsr_dtype out = peer_out_dtype(job);
     data_create(d, out, &c);
     if (d->op == PEER_MATMUL) reference_matmul(d, out, &c);
-    else if (d->op >= PEER_FFT) reference_transform(d, &c);
+    else if (peer_is_transform(d->op)) reference_transform(d, &c);
     else reference_rows(d, out, &c);
     st = run_checked(job, d, &c);
     double worst = st ? 0 : worst_error(d, out, &c);
@@ -220,8 +220,8 @@ static int check_peer(const peer *p, const char *device) {
     for (int packed = 0; packed < 2; packed++)
       bad += check_matmul(p, (peer_desc){.dtype = types[t], .packed_b = packed, .device = device, .n_sets = 2});
   for (int op = PEER_SOFTMAX; op <= PEER_IFFT2; op++) {
-    peer_desc d = {.op = (peer_op)op, .dtype = op < PEER_FFT ? TSR_F32 : TSR_COMPLEX64, .m = 37, .n = 101,
-                   .n_sets = 2, .device = device};
+    peer_desc d = {.op = (peer_op)op, .dtype = peer_is_transform((peer_op)op) ? TSR_COMPLEX64 : TSR_F32, .m = 37,
+                   .n = 101, .n_sets = 2, .device = device};
     bad += check(p, &d) == WRONG;
   }
   return bad;

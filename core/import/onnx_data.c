@@ -27,8 +27,8 @@ static const struct {
                     [ONNX_F8E8M0] = {"float8e8m0", 8, 0, 127, false}};
 
 onnx_small_float onnx_small_float_of(const char *type) {
-  for (int i = ONNX_F8E4M3FNUZ; i <= ONNX_F8E8M0; i++)
-    if (!strcmp(type, small_floats[i].name)) return (onnx_small_float)i;
+  for (size_t i = 0; i < sizeof small_floats / sizeof *small_floats; i++)
+    if (small_floats[i].name && !strcmp(type, small_floats[i].name)) return (onnx_small_float)i;
   return ONNX_NO_SMALL_FLOAT;
 }
 

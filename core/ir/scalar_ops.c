@@ -73,7 +73,9 @@ SCALAR_ALL(FUNCTIONS)
 #define TYPES_I SCALAR_INTEGERS
 #define ROW(CODE, name, n, types, help, level, traits, F64, INTEGER, ERROR, DERIVATIVE, EXPANSION) \
   [SC_##CODE] = {name, n, (traits) | TYPES_##types, POINTERS_##types(CODE), DERIVATIVE, EXPANSION},
-const scalar_row scalar_rows[SC_ALL] = {SCALAR_ALL(ROW)};
+#define COMPOSITE(CODE, name, n, types, help, level, traits, ...) \
+  ROW(CODE, name, n, types, help, level, (traits) | SCALAR_COMPOSITE, __VA_ARGS__)
+const scalar_row scalar_rows[SC_ALL] = {SCALAR_OPS(ROW) SCALAR_COMPOSITES(COMPOSITE)};
 
 static int64_t power_u64(uint64_t base, uint64_t n) {
   uint64_t y = 1;
@@ -142,7 +144,7 @@ static int code_of(const char *s, size_t n, int *variant) {
   for (int p = 0; p < N_CMP; p++)
     if (is_word(s, n, predicates[p])) return *variant = p, SC_COMPARE;
   for (int c = 0; c < SC_ALL; c++)
-    if (c != SC_N && is_word(s, n, scalar_rows[c].name)) return c;
+    if (scalar_rows[c].name && is_word(s, n, scalar_rows[c].name)) return c;
   assert(is_word(s, n, "finite"));
   return SCALAR_FINITE;
 }

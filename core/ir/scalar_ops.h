@@ -18,7 +18,8 @@
  *               is taken (relu'(0) = 0, abs'(0) = 1, of equal operands max and min choose the first)
  *   EXPANSION   how GPUs compute it from other scalar ops, NULL: by a function of their own. CPUs have kernels for all,
  *               which tests compare with F64
- * ir/scalar_composites.h continues the list with ops of Graph IR alone, whose expansion is all that computes them. */
+ * ir/scalar_composites.h continues the list with ops of Graph IR alone, whose expansion is all that computes them:
+ * SCALAR_COMPOSITE is a trait of every row there. */
 #ifndef CORE_IR_SCALAR_OPS_H
 #define CORE_IR_SCALAR_OPS_H
 #include <stdbool.h>
@@ -37,6 +38,7 @@ enum {
   SCALAR_INTEGERS = 1 << 6, /* types is I */
   SCALAR_COMPLEX = 1 << 7,  /* the op of Graph IR takes complex numbers too (ir/graph/ops/complex.c) */
   SCALAR_SCALES = 1 << 8,   /* of a tensor and numbers it changes sign, scale or type alone: as cheap as reading */
+  SCALAR_COMPOSITE = 1 << 9, /* of Graph IR alone: in Tile IR its expansion stands */
 };
 
 /* clang-format off */
@@ -121,8 +123,6 @@ typedef enum scalar_code {
   SC_ALL /* of Graph IR too; SC_N itself is no op */
 } scalar_code;
 #define SCALAR_ALL(X) SCALAR_OPS(X) SCALAR_COMPOSITES(X)
-/* Written out of other ops where it becomes Tile IR. */
-static inline bool scalar_is_composite(int code) { return code > SC_N; }
 
 /* COMPARE's predicates. Every one but NE is false where an operand is NaN. */
 enum { CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE, N_CMP };
@@ -141,6 +141,7 @@ typedef struct scalar_row {
   const char *derivative, *expansion;
 } scalar_row;
 extern const scalar_row scalar_rows[SC_ALL];
+static inline bool scalar_is_composite(int code) { return (scalar_rows[code].traits & SCALAR_COMPOSITE) != 0; }
 /* The meaning on u64, which are their bits: as INTEGER's but where that sees a sign. */
 int64_t scalar_u64(int code, int variant, const int64_t *x);
 

@@ -30,12 +30,15 @@ prof_bound prof_classify(double latency_ns, double flops, double bytes, double l
                   work_known ? next_knob(PROF_UNKNOWN, p)
                              : "its work is not known: there is nothing to compare the time with"};
   if (!(latency_ns > 0)) return b;
-  const double part[] = {[PROF_COMPUTE] = part_of(flops, p->gflops, latency_ns),
-                         [PROF_MEMORY] = part_of(bytes, p->gbytes_per_s, latency_ns),
-                         [PROF_COMM] = part_of(link_bytes, p->link_gbytes_per_s, latency_ns),
-                         [PROF_LAUNCH] = p->launch_ns > 0 ? p->launch_ns / latency_ns : -1};
-  for (prof_limit l = PROF_COMPUTE; l <= PROF_LAUNCH; l++)
-    if (part[l] > b.part) b.limit = l, b.part = part[l];
+  const struct {
+    prof_limit limit;
+    double part;
+  } parts[] = {{PROF_COMPUTE, part_of(flops, p->gflops, latency_ns)},
+               {PROF_MEMORY, part_of(bytes, p->gbytes_per_s, latency_ns)},
+               {PROF_COMM, part_of(link_bytes, p->link_gbytes_per_s, latency_ns)},
+               {PROF_LAUNCH, p->launch_ns > 0 ? p->launch_ns / latency_ns : -1}};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    if (parts[i].part > b.part) b.limit = parts[i].limit, b.part = parts[i].part;
   if (b.limit == PROF_UNKNOWN) return b;
   /* Only known work and a full set of the rates that it asks for can say that none of them is the limit. */
   bool all_known = work_known && (!(flops > 0) || p->gflops > 0) && (!(bytes > 0) || p->gbytes_per_s > 0) &&

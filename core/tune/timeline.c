@@ -148,8 +148,9 @@ static void draw_first_steps(const timeline *t, strb *out) {
   w.ns_per_column = timeline_run(&first).total_ns / DRAWN_COLUMNS;
   first.event = draw, first.sink = &w;
   timeline_run(&first);
-  for (int on = TIMELINE_LOAD; on <= TIMELINE_COMPUTE; on++)
-    strb_printf(out, "    %-8s|%.*s|\n", timeline_resource_name((timeline_resource)on), DRAWN_COLUMNS, w.row[on]);
+  static const timeline_resource drawn[] = {TIMELINE_LOAD, TIMELINE_COMPUTE};
+  for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++)
+    strb_printf(out, "    %-8s|%.*s|\n", timeline_resource_name(drawn[i]), DRAWN_COLUMNS, w.row[drawn[i]]);
 }
 
 void timeline_explain(const tune_device *d, const tune_problem *p, const tune_config *c, strb *out) {

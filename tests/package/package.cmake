@@ -13,6 +13,7 @@ endfunction()
 
 tsr_package_test(rooms rooms.sh)
 tsr_package_test(places places.sh)
+tsr_package_test(enum_order enum_order.sh)
 tsr_package_test(words words.sh)
 if(TSR_VULKAN)
   tsr_package_test(vulkan_drivers vulkan_drivers.sh)

@@ -110,6 +110,15 @@ static void check_derivatives(void) {
   }
 }
 
+/* A row says whether it is of the list of composites. */
+static void check_composites(void) {
+#define KNOWN(CODE, name, ...) CHECK(!(scalar_rows[SC_##CODE].traits & SCALAR_COMPOSITE), "%s is no composite", name);
+#define MADE(CODE, name, ...) CHECK(scalar_rows[SC_##CODE].traits & SCALAR_COMPOSITE, "%s is a composite", name);
+  SCALAR_OPS(KNOWN)
+  SCALAR_COMPOSITES(MADE)
+  CHECK(!scalar_is_composite(SCALAR_FINITE), "finite has its own form");
+}
+
 /* Codes, names and traits that go together. */
 static void check_rows(void) {
   for (int c = 0; c < SC_ALL; c++) {
@@ -218,6 +227,7 @@ int main(void) {
   const cpuk_table *t;
   const cpuk_lanes *last = NULL;
   fill();
+  check_composites();
   check_rows();
   check_expansions();
   check_derivatives();

@@ -233,7 +233,7 @@ static span fitting(const ir_type *t, span s) {
 /* The number that an op gives. */
 static span number_of(const reach *r, const ir_op *o) {
   int axis = (int)ir_get_int(o, "axis", 0);
-  if (o->def->code < SC_N) return fitting(o->results[0]->type, scalar(o));
+  if (ir_is_scalar(o)) return fitting(o->results[0]->type, scalar(o));
   switch (o->def->code) {
     case TG_CONST: {
       int64_t c = ir_get_int(o, "value", 0);

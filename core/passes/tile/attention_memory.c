@@ -16,10 +16,10 @@ static kb_mem result_of(const kb_kernel *k, int i) {
 
 /* The memory of an operand. */
 static int memory_of(const attend *a, int operand) {
-  static const int behind[] = {ATTEND_DY, ATTEND_LSE, ATTEND_SHIFT};
+  static const int by_place[] = {ATTEND_Q, ATTEND_K, ATTEND_V, ATTEND_DY, ATTEND_LSE, ATTEND_SHIFT};
   if (operand && operand == a->x.lengths) return ATTEND_LENGTHS;
   if (operand && operand == a->x.bias) return ATTEND_BIAS;
-  return operand <= ATTEND_V ? operand : behind[operand - ATTEND_V - 1];
+  return by_place[operand];
 }
 
 tsr_status attend_find_memory(attend *a, const ir_op *op) {
