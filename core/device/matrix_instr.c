@@ -46,9 +46,9 @@ static const lane_map of_wmma12_8[] = {{{1, LANE_REST}, {16, 2}, 0, true}, {{1, 
 #define MM(k, a, b, c, archs, offered, ...) \
   {MATRIX_MMA, 16, {8}, k, a, b, c, 32, archs, offered, of_mma, NULL, NULL, NULL, __VA_ARGS__}
 #define MF(s, k, a, b, c, archs, offered, map, name, op, acc, ...) \
-  {MATRIX_MFMA, s, {s}, k, a, b, c, 64, archs, offered, map, name, op, acc, __VA_ARGS__}
+  {MATRIX_MFMA, s, {s}, k, a, b, c, 64, archs, offered, map, name, op, acc, __VA_ARGS__, ", 0, 0, 0"}
 #define WM(a, c, archs, map, name, op, acc, rate) \
-  {MATRIX_WMMA, 16, {16}, 16, a, a, c, 32, archs, NULL, map, name, op, acc, {rate}}
+  {MATRIX_WMMA, 16, {16}, 16, a, a, c, 32, archs, NULL, map, name, op, acc, {rate}, NULL, (a) == TSR_I8}
 
 /* In the order in which architectures list them; of shapes that suit a product alike the first counts. */
 static const matrix_instr rows[] = {
@@ -111,9 +111,17 @@ const matrix_instr *matrix_instr_rows(int *n) {
   return rows;
 }
 
-const char *matrix_kind_name(matrix_kind kind) {
-  static const char *const names[N_MATRIX_KINDS] = {"wgmma", "mma", "mfma", "wmma"};
-  return names[kind];
+const matrix_kind_row *matrix_kind_get(matrix_kind kind) {
+#define ROW(KIND, ...) [MATRIX_##KIND] = {__VA_ARGS__},
+  static const matrix_kind_row kinds[N_MATRIX_KINDS] = {MATRIX_KINDS(ROW)};
+#undef ROW
+  return &kinds[kind];
+}
+
+matrix_kind matrix_kind_named(const char *name) {
+  matrix_kind kind = 0;
+  while (kind < N_MATRIX_KINDS && strcmp(name, matrix_kind_get(kind)->name)) kind++;
+  return kind;
 }
 
 /* Is the name, or its beginning, in a list of prefixes that each end with a blank? */
@@ -150,7 +158,7 @@ bool matrix_instr_has(matrix_kind kind, const char *arch) {
 const matrix_instr *matrix_instr_find(matrix_kind kind, int m, int n, int k, tsr_dtype a, tsr_dtype b,
                                       const char *arch) {
   for (const matrix_instr *x = rows; x < rows + N_ROWS; x++)
-    if (x->kind == kind && x->m == m && (x->n[0] == n || kind == MATRIX_WGMMA) && x->k == k && x->a == a && x->b == b &&
+    if (x->kind == kind && x->m == m && (x->n[0] == n || matrix_kind_get(kind)->any_columns) && x->k == k && x->a == a && x->b == b &&
         (!arch || matrix_instr_on(x, arch)))
       return x;
   return NULL;
@@ -237,7 +245,7 @@ void matrix_instr_list(tsr_caps *c) {
                                                       .a = x->a,
                                                       .b = x->b,
                                                       .c = x->c,
-                                                      .scope = kind == MATRIX_WGMMA ? SCOPE_WARPGROUP : SCOPE_SUBGROUP,
+                                                      .scope = matrix_kind_get(kind)->scope,
                                                       .enabled = true,
                                                       .rate = matrix_instr_rate(x, c->arch)};
       }

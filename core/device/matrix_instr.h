@@ -8,7 +8,24 @@
 #define CORE_DEVICE_MATRIX_INSTR_H
 #include "core/device/caps.h"
 
-typedef enum matrix_kind { MATRIX_WGMMA, MATRIX_MMA, MATRIX_MFMA, MATRIX_WMMA, N_MATRIX_KINDS } matrix_kind;
+/* X(KIND, its name: of the op of Target IR, in paths and of the printed wrappers; who runs it; are its columns any
+ * multiple of 8?, are the operands that a lane has 32-bit registers, or their elements?) */
+#define MATRIX_KINDS(X)                         \
+  X(WGMMA, "wgmma", SCOPE_WARPGROUP, true, true) \
+  X(MMA, "mma", SCOPE_SUBGROUP, false, true)     \
+  X(MFMA, "mfma", SCOPE_SUBGROUP, false, false)  \
+  X(WMMA, "wmma", SCOPE_SUBGROUP, false, false)
+#define MATRIX_KIND(KIND, ...) MATRIX_##KIND,
+typedef enum matrix_kind { MATRIX_KINDS(MATRIX_KIND) N_MATRIX_KINDS } matrix_kind;
+#undef MATRIX_KIND
+typedef struct matrix_kind_row {
+  const char *name;
+  matrix_scope scope;
+  bool any_columns, words;
+} matrix_kind_row;
+const matrix_kind_row *matrix_kind_get(matrix_kind kind);
+/* N_MATRIX_KINDS: none has this name. */
+matrix_kind matrix_kind_named(const char *name);
 typedef enum matrix_operand { MATRIX_A, MATRIX_B, MATRIX_C } matrix_operand;
 
 /* Where an operand's elements lie. Its dimensions are (m, k) of a, (n, k) of b, (m, n) of c, and along each
@@ -36,11 +53,11 @@ typedef struct matrix_instr {
   const char *builtin; /* clang's, without __builtin_amdgcn_mfma_ or _wmma_; NULL: PTX says it by types */
   const char *operand, *acc; /* clang's types of the builtin's operands */
   short rates[MATRIX_MAX_ARCHS]; /* operations per core and clock, two of each multiply-add, in the order of `archs` */
+  const char *more;    /* what the builtin takes behind its operands; NULL: nothing */
+  bool asks_sign;      /* it asks of each operand whether it is signed, and whether to clamp */
 } matrix_instr;
 
 const matrix_instr *matrix_instr_rows(int *n);
-/* "mma", "wgmma", "mfma", "wmma": in names of paths and of the printed wrappers. */
-const char *matrix_kind_name(matrix_kind kind);
 /* The lane maps of the kind's instructions of m rows on elements of this type: those of one size have the same, at all
  * depths. arch NULL: any. NULL: there are none. */
 const lane_map *matrix_instr_maps(matrix_kind kind, int m, tsr_dtype in, const char *arch);

@@ -18,7 +18,9 @@ ROWS = [  # what, the name's pattern, bound, wanted
      r"\bG_MATMUL\b|NAME\(MATMUL|graph\.matmul|graph_matmul|\bmatmul_(dtype|attrs)\b|(infer|eval|adjoint)_matmul",
      8, 8),
     ("a GPU dialect: hip", r"\bDIALECT_HIP\b|X\(HIP, ", 8, 8),
-    ("a matrix instruction: wgmma of Target IR", r"\bTG_WGMMA\b", 3, 3),
+    ("a matrix instruction: wgmma of Target IR", r"\bTG_WGMMA\b|\bOP\(WGMMA\)", 3, 3),
+    ("a kind of matrix instructions: wmma of AMD",
+     r"\b(MATRIX|TG|TEXT)_WMMA\b|\bsimt_path_wmma\b|\bwmma_fits\b|\"wmma\"|\b(X|OP)\(WMMA\b", 11, 3),
 ]
 FOLDERS = ("core", "backends", "include", "tools")
 CLIENTS = ("core/llm", "core/import/onnx")  # build graphs by the names of ops, as applications do

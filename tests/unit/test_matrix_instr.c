@@ -5,12 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "core/device/arch.h"
 #include "core/device/matrix_instr.h"
+#include "core/ir/ir.h"
 
 static void rows_hold_together(void **state) {
   int n;
@@ -46,6 +48,18 @@ static void mistakes_in_a_row_are_found(void **state) {
 #undef FOUND
   const matrix_instr twice[2] = {*good, *good};
   assert_non_null(matrix_instr_check(twice, 2));
+}
+
+/* The verifier finds an op's kind by its name, and a printed kernel gives no value the name of a wrapper. */
+static void kinds_are_found_by_their_names(void **state) {
+  for (matrix_kind kind = 0; kind < N_MATRIX_KINDS; kind++) {
+    char op[64];
+    snprintf(op, sizeof op, "tessera.target.%s", matrix_kind_get(kind)->name);
+    assert_int_equal(matrix_kind_named(matrix_kind_get(kind)->name), kind);
+    assert_non_null(ir_find_op(op));
+  }
+  assert_int_equal(matrix_kind_named("fma"), N_MATRIX_KINDS);
+  assert_int_equal(matrix_kind_named(""), N_MATRIX_KINDS);
 }
 
 /* By AMD's and NVIDIA's documents: one element of each kind of map, worked out by hand. */
@@ -125,6 +139,7 @@ static void choice_takes_the_deepest_enabled(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_hold_together), cmocka_unit_test(mistakes_in_a_row_are_found),
+      cmocka_unit_test(kinds_are_found_by_their_names),
       cmocka_unit_test(elements_lie_as_documented), cmocka_unit_test(architectures_list_what_rows_offer),
       cmocka_unit_test(choice_takes_the_deepest_enabled)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,14 +46,13 @@ void text_line(text_printer *p, const char *fmt, ...) {
 
 bool text_taken(const text_printer *p, const char *s) {
   static const char *const words[] = {
-      "smem",     "vec",   "bits",   "take",     "put",      "mma",  "mfma",  "wmma",    "elect", "barrier",
-      "shuffle",  "wgmma", "int",    "float",    "double",   "bool", "char",  "short",   "long",  "for",
-      "if",       "else",  "do",     "while",    "const",    "new",  "this",  "exp",     "log",   "auto",
-      "static",   "union", "struct", "class",    "f16",      "bf16", "tf32",
-      "most",     "least", "and",    "or",       "xor",      "not",  "asm",   "return",  "void",  "signed",
-      "unsigned", "word",  "pieces", "template", "operator", "true", "false", "min",     "max"};
+      "smem", "vec", "bits", "take", "put", "elect", "barrier", "shuffle", "int", "float", "double", "bool", "char",
+      "short", "long", "for", "if", "else", "do", "while", "const", "new", "this", "exp", "log", "auto", "static",
+      "union", "struct", "class", "f16", "bf16", "tf32", "most", "least", "and", "or", "xor", "not", "asm", "return",
+      "void", "signed", "unsigned", "word", "pieces", "template", "operator", "true", "false", "min", "max"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (!strcmp(words[i], s)) return true;
+  if (matrix_kind_named(s) < N_MATRIX_KINDS) return true; /* wrappers of instructions */
   for (int c = 0; c < SC_N; c++)
     if (scalar_rows[c].expansion && !strcmp(scalar_rows[c].name, s)) return true;
   for (size_t i = 0; i < p->n_names; i++)

@@ -11,9 +11,10 @@ typedef enum text_feature {
   TEXT_MATH = 1 << 0, /* transcendental functions */
   TEXT_F16 = 1 << 1, TEXT_BF16 = 1 << 2, TEXT_F8 = 1 << 3, TEXT_TF32 = 1 << 4,
   TEXT_SHUFFLE = 1 << 5,
-  TEXT_CP_ASYNC = 1 << 6, TEXT_LDMATRIX = 1 << 7, TEXT_STMATRIX = 1 << 8, TEXT_MMA = 1 << 9,
-  TEXT_TMA = 1 << 10, TEXT_MBAR = 1 << 11, TEXT_WGMMA = 1 << 12, TEXT_CLUSTER = 1 << 13,
-  TEXT_NAMED = 1 << 14, TEXT_MFMA = 1 << 15, TEXT_WMMA = 1 << 16, TEXT_LDS = 1 << 17, TEXT_WAITS = 1 << 18
+  TEXT_CP_ASYNC = 1 << 6, TEXT_LDMATRIX = 1 << 7, TEXT_STMATRIX = 1 << 8,
+  TEXT_TMA = 1 << 9, TEXT_MBAR = 1 << 10, TEXT_CLUSTER = 1 << 11,
+  TEXT_WGMMA = 1 << 12, /* or what stands around it; wrappers of instructions: text_use.mma */
+  TEXT_NAMED = 1 << 13, TEXT_LDS = 1 << 14, TEXT_WAITS = 1 << 15
 } text_feature;
 
 /* A matrix instruction that the module uses, for the printers of their wrappers. */

@@ -33,7 +33,7 @@ static void put_operands(strb *b, const char *constraint, const char *array, int
 }
 
 /* A warp of 32: registers of 32 bits per lane. Whole numbers wrap, as wgmma's do, so there is no .satfinite. */
-void text_cuda_mma(strb *b, const text_mma *i) {
+void text_cuda_mma(strb *b, const text_mma *i, const text_use *u) {
   int size = (int)tsr_dtype_size(i->a), na = i->m * i->k * size / 128, nb = i->n * i->k * size / 128,
       nc = i->m * i->n / 32;
   bool whole = i->c == TSR_I32;
@@ -61,7 +61,7 @@ void text_cuda_mma(strb *b, const text_mma *i) {
 static bool narrow(tsr_dtype t) { return t == TSR_F16 || t == TSR_BF16; }
 
 /* m64nNkK on a warpgroup: N / 2 accumulator registers per thread. The K-major flags exist for 16-bit types only. */
-void text_cuda_wgmma(strb *b, const text_mma *i) {
+void text_cuda_wgmma(strb *b, const text_mma *i, const text_use *u) {
   bool rs = i->a_regs, whole = i->c == TSR_I32;
   int nc = i->n / 2, at = nc, na = rs ? 4 : 1;
   const char *c = text_type(i->c);
@@ -116,11 +116,11 @@ static void put_typedef(strb *b, const char *type, const char *name) {
 void text_hip_mma(strb *b, const text_mma *i, const text_use *u) {
   const matrix_instr *x = matrix_instr_find(i->kind, i->m, i->n, i->k, i->a, i->b, u->arch);
   if (!x) return;
-  bool wmma = i->kind == MATRIX_WMMA, iu8 = wmma && i->a == TSR_I8;
+  const char *sign = x->asks_sign ? "true, " : "";
   int na = matrix_instr_values(x, MATRIX_A), nb = matrix_instr_values(x, MATRIX_B),
       nc = matrix_instr_values(x, MATRIX_C);
   const char *ea = i->a == TSR_TF32 ? "float" : text_type(i->a), *eb = i->b == TSR_TF32 ? "float" : text_type(i->b),
-             *tc = text_type(i->c), *kind = matrix_kind_name(i->kind);
+             *tc = text_type(i->c), *kind = matrix_kind_get(i->kind)->name;
   strb_printf(b, "template <> FN vec<%s, %d> %s<%d, %d, %d, %s, %s>(vec<%s, %d> a, vec<%s, %d> b, vec<%s, %d> c) {\n",
               tc, nc, kind, i->m, i->n, i->k, text_mma_type(i->a, u->fnuz), text_mma_type(i->b, u->fnuz), ea, na, eb,
               nb, tc, nc);
@@ -132,9 +132,9 @@ void text_hip_mma(strb *b, const text_mma *i, const text_use *u) {
   strb_printf(b,
               "  return bits<vec<%s, %d>>(__builtin_amdgcn_%s_%s(%sbits<operand>(a), %sbits<operand>(b), "
               "bits<accumulator>(c)%s));\n}\n",
-              tc, nc, kind, x->builtin, iu8 ? "true, " : "", iu8 ? "true, " : "",
-              iu8           ? ", false"
-              : wmma        ? ""
+              tc, nc, kind, x->builtin, sign, sign,
+              x->asks_sign  ? ", false"
               : i->k == 128 ? formats
-                            : ", 0, 0, 0");
+              : x->more     ? x->more
+                            : "");
 }

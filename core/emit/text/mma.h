@@ -3,9 +3,9 @@
 #define CORE_EMIT_TEXT_MMA_H
 #include "core/emit/text/line.h"
 
-void text_cuda_mma(strb *b, const text_mma *i);
-void text_cuda_wgmma(strb *b, const text_mma *i);
 const char *text_mma_type(tsr_dtype t, bool fnuz);
+void text_cuda_mma(strb *b, const text_mma *i, const text_use *u);
+void text_cuda_wgmma(strb *b, const text_mma *i, const text_use *u);
 void text_hip_mma(strb *b, const text_mma *i, const text_use *u);
 
 #endif

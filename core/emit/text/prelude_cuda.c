@@ -1,7 +1,7 @@
 /* core/emit/text/prelude_cuda.c - the primitives of core/emit/text/prelude.h for CUDA C++: NVRTC's built-in functions
  * and inline PTX (PTX ISA 7.0 for sm_80, 8.0 for sm_90a). */
 #include "core/emit/text/prelude.h"
-#include "core/emit/text/mma.h"
+#include "core/emit/text/vendor.h"
 
 static const char base[] =
     "#define FN __device__ __forceinline__\n"
@@ -266,17 +266,5 @@ void text_cuda_base(strb *b, const text_use *u) {
 void text_cuda_typed(strb *b, const text_use *u) {
   if (u->features & TEXT_LDMATRIX) strb_puts(b, ldmatrix);
   if (u->features & TEXT_STMATRIX) strb_puts(b, stmatrix);
-  if (u->features & TEXT_MMA)
-    strb_puts(b, "template <int M, int N, int K, class A, class B, int NA, int NB, class V> FN V mma(vec<int, NA> a, "
-                 "vec<int, NB> b, V c);\n");
-  if (u->features & TEXT_WGMMA) {
-    strb_puts(b, "template <int N, int K, class A, class B, int SWIZZLE, bool TA, bool TB, class C> FN void wgmma(C "
-                 "*d, const void *a, const void *b, int lbo_a, int sbo_a, int lbo_b, int sbo_b);\n"
-                 "template <int N, int K, class A, class B, int SWIZZLE, bool TB, class C> FN void wgmma_rs(C *d, "
-                 "const int *a, const void *b, int lbo_b, int sbo_b);\n");
-  }
-  for (int i = 0; i < u->n_mma; i++) {
-    if (u->mma[i].kind == MATRIX_MMA) text_cuda_mma(b, &u->mma[i]);
-    if (u->mma[i].kind == MATRIX_WGMMA) text_cuda_wgmma(b, &u->mma[i]);
-  }
+  text_matrix_wrappers(b, u);
 }

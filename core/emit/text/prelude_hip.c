@@ -2,7 +2,7 @@
  * no ROCm header and no device library, so the scalar functions are written out here. */
 #include "core/emit/text/prelude.h"
 #include "core/device/arch.h"
-#include "core/emit/text/mma.h"
+#include "core/emit/text/vendor.h"
 
 static const char base[] =
     "#define FN __attribute__((device, always_inline)) inline\n"
@@ -261,12 +261,5 @@ void text_hip_base(strb *b, const text_use *u) {
 }
 
 void text_hip_typed(strb *b, const text_use *u) {
-  if (u->features & TEXT_MFMA)
-    strb_puts(b, "template <int M, int N, int K, class A, class B, class EA, class EB, int NA, int NB, class V> FN V "
-                 "mfma(vec<EA, NA> a, vec<EB, NB> b, V c);\n");
-  if (u->features & TEXT_WMMA)
-    strb_puts(b, "template <int M, int N, int K, class A, class B, class EA, class EB, int NA, int NB, class V> FN V "
-                 "wmma(vec<EA, NA> a, vec<EB, NB> b, V c);\n");
-  for (int i = 0; i < u->n_mma; i++)
-    if (u->mma[i].kind == MATRIX_MFMA || u->mma[i].kind == MATRIX_WMMA) text_hip_mma(b, &u->mma[i], u);
+  text_matrix_wrappers(b, u);
 }

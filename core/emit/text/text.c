@@ -393,7 +393,7 @@ static void put_prelude(strb *b, const text_use *u, tsr_dialect d) {
   preludes[d].base(b, u);
   strb_puts(b, "#endif\n\n");
   text_common_types(b, u);
-  if (u->features & (TEXT_LDMATRIX | TEXT_STMATRIX | TEXT_MMA | TEXT_WGMMA | TEXT_MFMA | TEXT_WMMA)) {
+  if (u->features & (TEXT_LDMATRIX | TEXT_STMATRIX) || u->n_mma) {
     strb_puts(b, "\n#ifndef TSR_EMULATOR\n");
     preludes[d].typed(b, u);
     strb_puts(b, "#endif\n\n");

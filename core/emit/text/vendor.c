@@ -103,23 +103,47 @@ static const char *as_vector(text_printer *p, const ir_value *v) {
 static void put_mma(text_printer *p, ir_op *op) {
   text_mma m = mma_of(op);
   text_define(p, op->results[0],
-              text_fmt(p, "%s<%d, %d, %d, %s, %s>(%s, %s, %s)", matrix_kind_name(m.kind), m.m, m.n, m.k,
+              text_fmt(p, "%s<%d, %d, %d, %s, %s>(%s, %s, %s)", matrix_kind_get(m.kind)->name, m.m, m.n, m.k,
                        text_mma_type(m.a, p->caps->fnuz), text_mma_type(m.b, p->caps->fnuz),
                        as_vector(p, op->operands[0]), as_vector(p, op->operands[1]), as_vector(p, op->operands[2])));
 }
 
 /* The ops that are matrix instructions. */
+#define OP(KIND) TG_##KIND, MATRIX_##KIND
+#define OF_ELEMENTS(name)                                                                                      \
+  "template <int M, int N, int K, class A, class B, class EA, class EB, int NA, int NB, class V> FN V " name \
+  "(vec<EA, NA> a, vec<EB, NB> b, V c);\n"
 static const text_matrix matrix_ops[] = {
-    {TG_MMA, MATRIX_MMA, TEXT_MMA, OPS_NVIDIA, put_mma},
-    {TG_WGMMA, MATRIX_WGMMA, TEXT_WGMMA, OPS_NVIDIA, put_wgmma},
-    {TG_MFMA, MATRIX_MFMA, TEXT_MFMA, OPS_AMD, put_mma},
-    {TG_WMMA, MATRIX_WMMA, TEXT_WMMA, OPS_AMD, put_mma},
+    {OP(MMA), 0, OPS_NVIDIA, put_mma,
+     "template <int M, int N, int K, class A, class B, int NA, int NB, class V> FN V mma(vec<int, NA> a, "
+     "vec<int, NB> b, V c);\n",
+     text_cuda_mma},
+    {OP(WGMMA), TEXT_WGMMA, OPS_NVIDIA, put_wgmma,
+     "template <int N, int K, class A, class B, int SWIZZLE, bool TA, bool TB, class C> FN void wgmma(C "
+     "*d, const void *a, const void *b, int lbo_a, int sbo_a, int lbo_b, int sbo_b);\n"
+     "template <int N, int K, class A, class B, int SWIZZLE, bool TB, class C> FN void wgmma_rs(C *d, "
+     "const int *a, const void *b, int lbo_b, int sbo_b);\n",
+     text_cuda_wgmma},
+    {OP(MFMA), 0, OPS_AMD, put_mma, OF_ELEMENTS("mfma"), text_hip_mma},
+    {OP(WMMA), 0, OPS_AMD, put_mma, OF_ELEMENTS("wmma"), text_hip_mma},
 };
+enum { N_MATRIX_OPS = sizeof matrix_ops / sizeof *matrix_ops };
 
 const text_matrix *text_matrix_op(const ir_op *op) {
-  for (size_t i = 0; i < sizeof matrix_ops / sizeof *matrix_ops; i++)
+  for (int i = 0; i < N_MATRIX_OPS; i++)
     if (matrix_ops[i].code == op->def->code) return &matrix_ops[i];
   return NULL;
+}
+
+void text_matrix_wrappers(strb *b, const text_use *u) {
+  const text_matrix *of[N_MATRIX_KINDS] = {NULL};
+  for (int k = 0; k < N_MATRIX_OPS; k++)
+    for (int i = 0; i < u->n_mma && !of[matrix_ops[k].kind]; i++)
+      if (u->mma[i].kind == matrix_ops[k].kind) {
+        of[matrix_ops[k].kind] = &matrix_ops[k];
+        strb_puts(b, matrix_ops[k].declaration);
+      }
+  for (int i = 0; i < u->n_mma; i++) of[u->mma[i].kind]->wrapper(b, &u->mma[i], u);
 }
 
 static void pin(text_printer *p, const ir_op *op) {

@@ -351,7 +351,7 @@ static bool fits(const matrix_instr *x, const ir_op *op) {
     const ir_type *t = op->operands[i]->type;
     const tsr_dtype e = i == MATRIX_A ? x->a : i == MATRIX_B ? x->b : x->c;
     const int n = matrix_instr_values(x, (matrix_operand)i);
-    const bool words = x->kind == MATRIX_MMA && i != MATRIX_C;
+    const bool words = matrix_kind_get(x->kind)->words && i != MATRIX_C;
     if (!(words ? holds(t, TSR_I32, n * (int)tsr_dtype_size(e) / 4) : holds(t, e == TSR_TF32 ? TSR_F32 : e, n)))
       return false;
   }
@@ -359,7 +359,8 @@ static bool fits(const matrix_instr *x, const ir_op *op) {
 }
 
 tsr_status target_verify_product(const ir_op *op) {
-  const matrix_kind kind = op->def->code == TG_MMA ? MATRIX_MMA : op->def->code == TG_MFMA ? MATRIX_MFMA : MATRIX_WMMA;
+  const char *name = strrchr(op->def->name, '.') + 1; /* its kind's */
+  const matrix_kind kind = matrix_kind_named(name);
   const int64_t m = ir_get_int(op, "m", 0), n = ir_get_int(op, "n", 0), k = ir_get_int(op, "k", 0);
   const char *a = ir_get_str(op, "a", ""), *b = ir_get_str(op, "b", ""), *c = ir_get_str(op, "c", "");
   bool exists = false;
@@ -374,7 +375,7 @@ tsr_status target_verify_product(const ir_op *op) {
   }
   if (exists) return ir_error(op, NULL, "the operands are not the registers of a lane");
   return ir_error(op, "core/device/matrix_instr.c lists them", "there is no %s of %lldx%lldx%lld from %s and %s to %s",
-                  matrix_kind_name(kind), (long long)m, (long long)n, (long long)k, a, b, c);
+                  name, (long long)m, (long long)n, (long long)k, a, b, c);
 }
 
 tsr_status target_verify_wgmma(const ir_op *op) {
