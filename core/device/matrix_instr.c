@@ -158,8 +158,8 @@ bool matrix_instr_has(matrix_kind kind, const char *arch) {
 const matrix_instr *matrix_instr_find(matrix_kind kind, int m, int n, int k, tsr_dtype a, tsr_dtype b,
                                       const char *arch) {
   for (const matrix_instr *x = rows; x < rows + N_ROWS; x++)
-    if (x->kind == kind && x->m == m && (x->n[0] == n || matrix_kind_get(kind)->any_columns) && x->k == k && x->a == a && x->b == b &&
-        (!arch || matrix_instr_on(x, arch)))
+    if (x->kind == kind && x->m == m && (x->n[0] == n || matrix_kind_get(kind)->any_columns) && x->k == k &&
+        x->a == a && x->b == b && (!arch || matrix_instr_on(x, arch)))
       return x;
   return NULL;
 }
