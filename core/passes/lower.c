@@ -6,6 +6,7 @@
 #include "core/passes/simt/simt.h"
 #include "core/passes/tile/expand_contract.h"
 #include "core/passes/tile/expand_row.h"
+#include "core/passes/tile/fuse_maps.h"
 
 static tile_takes of_cpu(const ir_op *contract, const tsr_caps *caps, const char **why) {
   bool epilogue;
@@ -20,6 +21,8 @@ static tile_takes of_simt(const ir_op *contract, const tsr_caps *caps, const cha
 
 tsr_status tile_expand(ir_module *tile, const tsr_caps *caps) {
   const bool cpu = caps->dialect == DIALECT_CPU;
+  if (cpu) TSR_TRY(tile_raise_rows(tile));
+  if (cpu) TSR_TRY(tile_sink_maps(tile));
   TSR_TRY(tile_expand_row(tile, cpu ? cpu_takes_row : NULL, caps));
   return tile_expand_contract(tile, cpu ? of_cpu : of_simt, caps);
 }

@@ -10,17 +10,23 @@
 
 #include "core/passes/cpu/row_kernel.h"
 
-static cpu_row_kernel taken(const row_recipe *r) {
+static const recipe_step nothing[] = {{STEP_END, ARG_NONE}};
+
+static cpu_row_kernel taken_of(const row_recipe *r, const recipe_step *before) {
   cpu_row_kernel k;
   assert_non_null(r);
-  assert_true(cpu_row_kernel_of(r, 8, 0.5, &k));
+  assert_true(cpu_row_kernel_of(r, before, 8, 0.5, &k));
   return k;
 }
 
-static bool is_taken(const row_recipe *r) {
+static cpu_row_kernel taken(const row_recipe *r) { return taken_of(r, nothing); }
+
+static bool is_taken_of(const row_recipe *r, const recipe_step *before) {
   cpu_row_kernel k;
-  return cpu_row_kernel_of(r, 8, 0.5, &k);
+  return cpu_row_kernel_of(r, before, 8, 0.5, &k);
 }
+
+static bool is_taken(const row_recipe *r) { return is_taken_of(r, nothing); }
 
 static void softmax_and_norms_have_the_kernels_that_compute_them(void **state) {
   cpu_row_kernel k = taken(recipe_named("softmax"));
@@ -47,12 +53,57 @@ static void a_norm_said_otherwise_has_its_own_numbers(void **state) {
   assert_true(taken(&l2).square_scale == 0.125);
 }
 
-static void reductions_have_none(void **state) {
-  static const char *const names[] = {"reduce_sum", "reduce_max", "reduce_mean", "reduce_prod"};
-  for (int i = 0; i < 4; i++) {
-    assert_non_null(recipe_named(names[i]));
-    assert_false(is_taken(recipe_named(names[i])));
+#define STEPS(...) ((const recipe_step[]){__VA_ARGS__, {STEP_END, ARG_NONE}})
+#define SQUARE {STEP_SQUARE, ARG_NONE}
+#define EXP {SC_EXP, ARG_NONE}
+#define LESS {SC_SUB, ARG_NUMBER}
+
+/* By the steps before the recipe's, which are a prologue's. */
+static void sums_and_maxima_have_kernels_and_others_none(void **state) {
+  const row_recipe *sum = recipe_named("reduce_sum"), *mean = recipe_named("reduce_mean"),
+                   *max = recipe_named("reduce_max");
+  static const char *const others[] = {"reduce_min", "reduce_prod"};
+  cpu_row_kernel k = taken(sum);
+  assert_string_equal(k.name, "row_sum");
+  assert_true(k.finish && cpu_row_finish(k.finish)->code == STEP_END && !k.writes_rows);
+  k = taken(mean);
+  assert_string_equal(k.name, "row_sum");
+  assert_true(cpu_row_finish(k.finish)->code == SC_DIV && k.finish->arg == ARG_COUNT);
+  k = taken(max);
+  assert_string_equal(k.name, "row_max");
+  assert_true(k.finish && cpu_row_finish(k.finish)->code == STEP_END);
+  assert_string_equal(taken_of(sum, STEPS(SQUARE)).name, "row_sqdev");
+  k = taken_of(mean, STEPS(LESS, SQUARE));
+  assert_string_equal(k.name, "row_sqdev");
+  assert_true(cpu_row_finish(k.finish)->code == SC_DIV && !k.writes_rows);
+  k = taken_of(sum, STEPS(LESS, EXP));
+  assert_string_equal(k.name, "row_exp");
+  assert_true(k.writes_rows);
+  for (int i = 0; i < 2; i++) {
+    assert_non_null(recipe_named(others[i]));
+    assert_false(is_taken(recipe_named(others[i])));
   }
+}
+
+static void steps_that_no_kernel_does_have_none(void **state) {
+  const row_recipe *sum = recipe_named("reduce_sum"), *max = recipe_named("reduce_max");
+  assert_false(is_taken_of(sum, STEPS(LESS)));
+  assert_false(is_taken_of(sum, STEPS(EXP)));
+  assert_false(is_taken_of(sum, STEPS(EXP, SQUARE)));
+  assert_false(is_taken_of(sum, STEPS(SQUARE, SQUARE)));
+  assert_false(is_taken_of(sum, STEPS({SC_ADD, ARG_NUMBER}, SQUARE)));
+  assert_false(is_taken_of(max, STEPS(SQUARE)));
+  assert_false(is_taken_of(max, STEPS(LESS, EXP)));
+  assert_false(is_taken_of(recipe_named("softmax"), STEPS(LESS, EXP)));
+  row_recipe r = *sum;
+  r.fold[0].term[0] = (recipe_step){SC_ABS, ARG_NONE}, r.fold[0].term[1] = (recipe_step){STEP_END, ARG_NONE};
+  assert_false(is_taken(&r));
+  r = *sum, r.fold[0].finish[0] = (recipe_step){SC_ADD, ARG_EPS};
+  assert_false(is_taken(&r));
+  r = *sum, r.fold[0].finish[0] = (recipe_step){SC_RSQRT, ARG_NONE};
+  assert_false(is_taken(&r));
+  r = *sum, r.n_folds = 2;
+  assert_false(is_taken(&r));
 }
 
 /* Every step of a recipe in turn becomes another, or has another argument, or one is added. */
@@ -106,7 +157,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(softmax_and_norms_have_the_kernels_that_compute_them),
       cmocka_unit_test(a_norm_said_otherwise_has_its_own_numbers),
-      cmocka_unit_test(reductions_have_none),
+      cmocka_unit_test(sums_and_maxima_have_kernels_and_others_none),
+      cmocka_unit_test(steps_that_no_kernel_does_have_none),
       cmocka_unit_test(a_recipe_with_one_other_step_has_none),
       cmocka_unit_test(a_recipe_that_is_looked_after_by_other_statistics_has_none),
   };

@@ -130,7 +130,63 @@ static void rows_every_form_is_right_with_and_without_reduction_kernels(void **s
   tsr_context_destroy(&ctx);
 }
 
+/* ---- reductions and attention ---------------------------------------------------------------------------------- */
+
+#define G(op)            "\"tessera.graph." op "\""
+#define GRAPH(args, ops) G("func") "() ({\n^bb0(" args "):\n" ops G("return") "(%y)\n}) : () -> ()\n"
+#define OF_X(ops)        GRAPH("%x: tensor<5x33xbf16>, %w: tensor<5x33xbf16>", ops)
+#define SUM(x)           G("reduce_sum") "(" x ") {axes = [1], keepdims = true}\n"
+#define MOST(x)          G("reduce_max") "(" x ") {axes = [1], keepdims = true}\n"
+#define MEAN(x)          G("reduce_mean") "(" x ") {axes = [1], keepdims = true}\n"
+#define EXP_SUM "%d = " G("sub") "(%x, %m)\n%e = " G("exp") "(%d)\n%s = " SUM("%e")
+#define SQUARES_FROM_MEAN \
+  "%m = " MEAN("%x") "%d = " G("sub") "(%x, %m)\n%s = " G("mul") "(%d, %d)\n%y = " MEAN("%s")
+
+/* What is computed of a row is told to the lowering, whatever else reads the rows. */
+static const struct {
+  const char *text, *calls; /* the kernels of rows, in order */
+} told[] = {
+    {OF_X("%y = " SUM("%x")), "row_sum "},
+    {OF_X("%y = " MOST("%x")), "row_max "},
+    {OF_X("%s = " G("mul") "(%x, %x)\n%y = " SUM("%s")), "row_sqdev "},
+    {OF_X("%s = " G("mul") "(%x, %w)\n%y = " MEAN("%s")), "row_sum "},
+    {OF_X("%s = " G("mul") "(%x, %x)\n%a = " MEAN("%x") "%b = " SUM("%s") "%y = " G("sub") "(%b, %a)\n"),
+     "row_sqdev row_sum "},
+    {OF_X(SQUARES_FROM_MEAN), "row_sum row_sqdev "},
+    {OF_X("%m = " MOST("%x") EXP_SUM "%l = " G("log") "(%s)\n%y = " G("add") "(%l, %m)\n"), "row_max row_exp "},
+    {OF_X("%m = " MEAN("%x") EXP_SUM "%y = " G("sub") "(%e, %s)\n"), "row_sum row_exp "},
+    {OF_X("%m = " MEAN("%x") "%d = " G("sub") "(%x, %m)\n%q = " G("mul") "(%d, %d)\n%s = " SUM("%q")
+          "%r = " G("rsqrt") "(%s)\n%y = " G("mul") "(%d, %r)\n"), "row_sum row_sqdev row_norm "},
+    {OF_X("%y = " G("reduce_min") "(%x) {axes = [1]}\n"), ""},
+    {GRAPH("%q: tensor<1x2x40x8xf32>, %k: tensor<1x2x40x8xf32>, %v: tensor<1x2x40x8xf32>",
+           "%y = " G("flash_attention") "(%q, %k, %v)\n"), "row_max row_exp row_norm "},
+};
+
+static void rows_calls_follow_what_was_told(void **state) {
+  tsr_context *ctx;
+  tsr_device *dev;
+  OK(tsr_context_create(NULL, &ctx));
+  OK(tsr_device_open(ctx, "cpu:0", &dev));
+  for (int off = 0; off < 2; off++)
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+      const tsr_compile_options co = {.tune = TSR_TUNE_OFF, .disable = off ? "reduction_kernels" : NULL};
+      char *text, calls[128] = "";
+      tsr_program *p;
+      OK(tsr_program_parse(dev, told[i].text, strlen(told[i].text), "told", &co, &p));
+      OK(tsr_program_dump(p, TSR_LEVEL_TARGET, &text, NULL));
+      for (const char *at = text; (at = strstr(at, "fn = \"row_")); at += 6)
+        snprintf(calls + strlen(calls), sizeof calls - strlen(calls), "%.*s ", (int)strcspn(at + 6, "\""), at + 6);
+      if (strcmp(calls, off ? "" : told[i].calls))
+        fail_msg("program %zu%s: \"%s\" and not \"%s\"", i, off ? ", switched off" : "", calls, told[i].calls);
+      tsr_text_free(ctx, &text);
+      tsr_program_destroy(&p);
+    }
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(rows_every_form_is_right_with_and_without_reduction_kernels)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(rows_every_form_is_right_with_and_without_reduction_kernels),
+                                     cmocka_unit_test(rows_calls_follow_what_was_told)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* tessera.tile.row: what the verifier takes; that the CPU, which takes softmax and norms whole, gives the numbers of
- * the text written out; which ones it takes; that it is counted as what it is written out to. */
+/* tessera.tile.row: what the verifier takes; that the CPU, which takes softmax, norms, sums and maxima whole, gives the
+ * numbers of the text written out; which ones it takes, and by which kernel; that reductions written by hand are taken
+ * so; that it is counted as what it is written out to. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,10 +39,25 @@
 #define EPILOGUE \
   "({\n^bb0(%p: f32):\n" YIELD("%p") "}, {\n^bb0(%q: f32, %o: f32):\n%n = " T("add") "(%q, %o)\n" YIELD("%n") "}) "
 #define EPS ", eps = 1.0e-5"
+/* Of reductions: p p; the square of p - o and its exponential, o being a number a row; the rows beside the sum. */
+#define LIKE_IT "}, {\n^bb0(%q: f32):\n" YIELD("%q") "}) "
+#define ONE_MORE(op) "({\n^bb0(%p: f32, %o: f32):\n%n = " T("sub") "(%p, %o)\n" op YIELD("%e") LIKE_IT
+#define SQUARES "({\n^bb0(%p: f32):\n%n = " T("mul") "(%p, %p)\n" YIELD("%n") LIKE_IT
+#define DISTANCES ONE_MORE("%e = " T("mul") "(%n, %n)\n")
+#define BELOW ONE_MORE("%e = " T("exp") "(%n)\n")
+#define NUMBER                                                                                               \
+  "%f = " T("fill") "() {value = 0.5} : () -> !tessera.frag<8x1xf32>\n"                                      \
+  "%t = " T("map") "(%f) ({\n^bb0(%a: f32):\n%d = " T("add") "(%a, %a)\n" YIELD("%d") "})\n"
+#define KEPT(operands, regions, recipe, maps)                                                                \
+  "%r, %k = " T("row") operands " " regions "{recipe = \"" recipe "\", maps = \"" maps "\", tile = [8, 48], " \
+  "keeps_rows = true}\n"
+#define LESS_SUM \
+  "%s = " T("map") "(%k, %r) ({\n^bb0(%a: f32, %d: f32):\n%y = " T("sub") "(%a, %d)\n" YIELD("%y") "})\n" CLOSE
 
 static const struct {
   const char *name, *text;
   bool whole; /* on the CPU */
+  const char *call; /* by this kernel; NULL: not asked */
 } kernels[] = {
     {"softmax", OPEN("f32", "f32", "48") ROW("(%wx)", SAME("f32"), "softmax", "mn", "") CLOSE, true},
     {"softmax, 16-bit rows", OPEN("bf16", "bf16", "48") ROW("(%wx)", SAME("f32"), "softmax", "mn", "") CLOSE, true},
@@ -57,17 +73,37 @@ static const struct {
     {"all rows with care", OPEN("f32", "f32", "48") ROW("(%wx)", SAME("f32"), "layernorm", "mn", EPS ", care = \"always\"") CLOSE, false},
     {"compensated", OPEN("f32", "f32", "48") ROW("(%wx)", SAME("f32"), "rmsnorm", "mn", EPS ", policy = \"kahan_sum\"") CLOSE, false},
     {"f64", OPEN("f64", "f64", "48") ROW("(%wx)", SAME("f64"), "layernorm", "mn", EPS) CLOSE, false},
-    {"sum", OPEN("f32", "f32", "1") ROW("(%wx)", SAME("f32"), "reduce_sum", "mn", "") CLOSE, false},
-    {"mean of a prologue", OPEN("f32", "f32", "1") ROW("(%wx, %ww)", PROLOGUE, "reduce_mean", "mn,mn", "") CLOSE, false},
+    {"sum", OPEN("f32", "f32", "1") ROW("(%wx)", SAME("f32"), "reduce_sum", "mn", "") CLOSE, true, "row_sum"},
+    {"mean of a prologue", OPEN("f32", "f32", "1") ROW("(%wx, %ww)", PROLOGUE, "reduce_mean", "mn,mn", "") CLOSE, true, "row_sum"},
+    {"mean of 16-bit rows", OPEN("bf16", "bf16", "1") ROW("(%wx)", SAME("f32"), "reduce_mean", "mn", "") CLOSE, true, "row_sum"},
+    {"maximum", OPEN("f16", "f32", "1") ROW("(%wx)", SAME("f32"), "reduce_max", "mn", "") CLOSE, true, "row_max"},
+    {"sum and epilogue", OPEN("f32", "f32", "1") NUMBER ROW("(%wx, %t)", EPILOGUE, "reduce_sum", "mn,mn", "") CLOSE, true, "row_sum"},
+    {"mean and epilogue", OPEN("f32", "f32", "1") NUMBER ROW("(%wx, %t)", EPILOGUE, "reduce_mean", "mn,mn", "") CLOSE, true, "row_sum"},
+    {"distances of one row for all", OPEN("f32", "f32", "1") NUMBER ROW("(%ww, %t)", DISTANCES, "reduce_sum", "mn,mn", "") CLOSE, true, "row_sum"},
+    {"sum of squares", OPEN("bf16", "f32", "1") ROW("(%wx)", SQUARES, "reduce_sum", "mn", "") CLOSE, true, "row_sqdev"},
+    {"variance", OPEN("f32", "f32", "1") NUMBER ROW("(%wx, %t)", DISTANCES, "reduce_mean", "mn,mn", "") CLOSE, true, "row_sqdev"},
+    {"distances to numbers in memory", OPEN("f32", "f32", "1") "%wn = " T("window") "(%x, %m, %z) {sizes = [8, 1]}\n" ROW("(%wx, %wn)", DISTANCES, "reduce_sum", "mn,mn", "") CLOSE, true, "row_sqdev"},
+    {"distances to a row", OPEN("f32", "f32", "1") ROW("(%wx, %ww)", DISTANCES, "reduce_sum", "mn,mn", "") CLOSE, true, "row_sum"},
+    {"sum of exponentials", OPEN("f32", "f32", "1") NUMBER ROW("(%wx, %t)", BELOW, "reduce_sum", "mn,mn", "") CLOSE, true, "row_exp"},
+    {"exponentials and their sum", OPEN("f16", "f32", "48") NUMBER KEPT("(%wx, %t)", BELOW, "reduce_sum", "mn,mn") LESS_SUM, true, "row_exp"},
+    {"squares and their sum", OPEN("f32", "f32", "48") KEPT("(%wx)", SQUARES, "reduce_sum", "mn") LESS_SUM, true, "row_sum"},
+    {"rows and their maximum", OPEN("bf16", "f32", "48") KEPT("(%wx)", SAME("f32"), "reduce_max", "mn") LESS_SUM, true, "row_max"},
+    {"rows and their softmax", OPEN("f32", "f32", "48") KEPT("(%wx)", SAME("f32"), "softmax", "mn") LESS_SUM, false},
+    {"minimum", OPEN("f32", "f32", "1") ROW("(%wx)", SAME("f32"), "reduce_min", "mn", "") CLOSE, false, "reduce"},
+    {"compensated sum", OPEN("f32", "f32", "1") ROW("(%wx)", SAME("f32"), "reduce_sum", "mn", ", policy = \"kahan_sum\"") CLOSE, false, "reduce"},
     {"i8 sums wrap", OPEN("i8", "i8", "1") ROW("(%wx)", SAME("i32"), "reduce_sum", "mn", ", wrap = \"i8\"") CLOSE, false},
     {"rows that lie the other way", OPEN("f32", "f32", "48") "%t = " T("view") "(%x) : (!tessera.view<20x48xf32>) -> !tessera.view<48x20xf32, strides=[1, 48]>\n%wt = " T("window") "(%t, %z, %m) {sizes = [48, 8]}\n" ROW("(%wt)", SAME("f32"), "softmax", "nm", "") CLOSE, false},
 };
 enum { N_KERNELS = sizeof kernels / sizeof *kernels };
 
+/* Without the CPU's kernels of rows, which reductions written out would have again. */
 static char *written_out(const char *text, const char *name) {
   ir_module *m = parse(text, name);
   tsr_status st = tile_expand_row(m, NULL, NULL);
   if (st) fail_msg("%s: %s", name, tsr_status_message(st));
+  for (ir_op *o = m->root->regions[0]->first; o; o = o->next)
+    if (!strcmp(o->def->name, "tessera.tile.kernel"))
+      assert_true(ir_set_attr(o, "reduction_kernels", ir_attr_bool(m, false)));
   char *s = printed(m);
   assert_null(strstr(s, "tile.row"));
   ir_module_destroy(&m);
@@ -118,15 +154,21 @@ static double *run(tsr_device *dev, const char *text, const char *name, int64_t 
   return v;
 }
 
-static bool is_whole(tsr_context *ctx, tsr_device *dev, const char *text) {
+static bool has(tsr_context *ctx, tsr_device *dev, const char *text, tsr_level level, const char *what) {
   tsr_program *p;
-  char *tile;
-  OK(tsr_program_parse(dev, text, strlen(text), "whole", NULL, &p));
-  OK(tsr_program_dump(p, TSR_LEVEL_TILE, &tile, NULL));
-  const bool whole = strstr(tile, "tile.row") != NULL;
-  tsr_text_free(ctx, &tile);
+  char *dump;
+  OK(tsr_program_parse(dev, text, strlen(text), "has", NULL, &p));
+  OK(tsr_program_dump(p, level, &dump, NULL));
+  const bool found = strstr(dump, what) != NULL;
+  tsr_text_free(ctx, &dump);
   tsr_program_destroy(&p);
-  return whole;
+  return found;
+}
+
+static bool is_called(tsr_context *ctx, tsr_device *dev, const char *text, const char *call) {
+  char fn[64];
+  snprintf(fn, sizeof fn, "fn = \"%s\"", call);
+  return has(ctx, dev, text, TSR_LEVEL_TARGET, fn);
 }
 
 /* Sums of 48 numbers in another order, a square root and a division: some 48 roundings of f32, or one of the result's
@@ -146,10 +188,42 @@ static void whole_equals_written_out(void **state) {
     for (int64_t k = 0; k < n; k++)
       if (!(fabs(a[k] - b[k]) <= unit * (fabs(b[k]) + 1)))
         fail_msg("%s: element %lld is %.9g whole, %.9g written out", kernels[i].name, (long long)k, a[k], b[k]);
-    if (is_whole(ctx, dev, kernels[i].text) != kernels[i].whole)
+    if (kernels[i].call && !is_called(ctx, dev, kernels[i].text, kernels[i].call))
+      fail_msg("%s: isn't called as %s", kernels[i].name, kernels[i].call);
+    if (has(ctx, dev, kernels[i].text, TSR_LEVEL_TILE, "tile.row") != kernels[i].whole)
       fail_msg("%s: %s", kernels[i].name, kernels[i].whole ? "is written out" : "is taken whole");
     free(a), free(b), free(out);
   }
+  tsr_device_close(&dev);
+  tsr_context_destroy(&ctx);
+}
+
+/* A softmax of maps and reductions: they become row ops that keep the exponentials, with the numbers of the text. */
+#define BY_HAND(kernel)                                                                                       \
+  OPEN("f32", "f32", "48") "%l = " T("load") "(%wx)\n%t = " T("reduce") "(%l) {axis = 1, op = \"max\"}\n"    \
+  "%e = " T("map") "(%l, %t) ({\n^bb0(%p: f32, %o: f32):\n%n = " T("sub") "(%p, %o)\n"                       \
+  "%d = " T("exp") "(%n)\n" YIELD("%d") "})\n%r = " T("reduce") "(%e) {axis = 1, op = \"sum\"}\n"           \
+  "%s = " T("map") "(%e, %r) ({\n^bb0(%p: f32, %o: f32):\n%n = " T("div") "(%p, %o)\n" YIELD("%n") "})\n"    \
+  T("store") "(%s, %wc)\n" T("return") "()\n}) {sym_name = \"k\", grid = [3, 1, 1], outputs = 1" kernel "}\n"
+
+static void reductions_by_hand_are_taken(void **state) {
+  static const char with[] = BY_HAND(""), without[] = BY_HAND(", reduction_kernels = false");
+  tsr_context *ctx;
+  tsr_device *dev;
+  OK(tsr_context_create(&(tsr_context_desc){.cache_dir = ""}, &ctx));
+  OK(tsr_device_open(ctx, "cpu:0", &dev));
+  assert_true(has(ctx, dev, with, TSR_LEVEL_TILE, "keeps_rows = true"));
+  assert_true(is_called(ctx, dev, with, "row_exp") && is_called(ctx, dev, with, "row_max"));
+  assert_false(has(ctx, dev, without, TSR_LEVEL_TILE, "tile.row"));
+  assert_true(is_called(ctx, dev, without, "reduce") && !has(ctx, dev, without, TSR_LEVEL_TARGET, "fn = \"row_"));
+  int64_t n, m;
+  tsr_dtype t;
+  double *a = run(dev, with, "with", &n, &t), *b = run(dev, without, "without", &m, &t);
+  assert_int_equal(n, m);
+  for (int64_t k = 0; k < n; k++)
+    if (!(fabs(a[k] - b[k]) <= 48 * 0x1p-23 * (fabs(b[k]) + 1)))
+      fail_msg("element %lld is %.9g by row ops, %.9g without", (long long)k, a[k], b[k]);
+  free(a), free(b);
   tsr_device_close(&dev);
   tsr_context_destroy(&ctx);
 }
@@ -210,6 +284,9 @@ static void ill_formed_is_refused(void **state) {
       {"care = \"some\"", BAD("(%wx)", SAME("f32"), "{recipe = \"rmsnorm\", maps = \"mn\", " TILE ", care = \"some\"}")},
       {"wrap = \"f32\"", BAD("(%wx)", SAME("f32"), "{recipe = \"reduce_sum\", maps = \"mn\", " TILE ", wrap = \"f32\"}")},
       {"wrap = \"i9\"", BAD("(%wx)", SAME("f32"), "{recipe = \"reduce_sum\", maps = \"mn\", " TILE ", wrap = \"i9\"}")},
+      {"a result beside the rows", BAD("(%wx)", SAME("f32"), "{recipe = \"reduce_sum\", maps = \"mn\", " TILE ", keeps_rows = true}")},
+      {"a scalar for each result", OPEN("f32", "f32", "48") "%r, %s, %u = " T("row") "(%wx) " SAME("f32") "{recipe = \"reduce_sum\", maps = \"mn\", " TILE ", keeps_rows = true}\n" CLOSE},
+      {"a scalar for each result", OPEN("f32", "f32", "48") "%r, %s = " T("row") "(%wx) " SAME("f32") "{recipe = \"reduce_sum\", maps = \"mn\", " TILE ", keeps_rows = false}\n" CLOSE},
       {"unknown policy", BAD("(%wx)", SAME("f32"), "{recipe = \"softmax\", maps = \"mn\", " TILE ", policy = \"quick\"}")},
       {"unknown attribute", BAD("(%wx)", SAME("f32"), "{recipe = \"softmax\", maps = \"mn\", " TILE ", axis = 1}")},
       {"aren't computed in bf16", BAD("(%wx)", SAME("bf16"), GOOD)},
@@ -237,6 +314,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(prints_and_parses_alike),
       cmocka_unit_test(whole_equals_written_out),
+      cmocka_unit_test(reductions_by_hand_are_taken),
       cmocka_unit_test(is_counted_as_written_out),
       cmocka_unit_test(ill_formed_is_refused),
   };

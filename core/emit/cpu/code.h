@@ -64,7 +64,9 @@ typedef struct cpu_instr {
   int64_t imm;
 } cpu_instr;
 
-/* Over the rows of x, see cpu/reduction_kernels.h. */
+/* Over the rows r of x. max and sum: out[r]; sqdev: out[r] = sum of (x[r] - mean[r])^2, mean absent: 0; exp: out =
+ * exp(x - mean[r]), sums[r] = the sum of that; norm: out = (x - mean[r]) * factor[r] * scale + shift, of which all but
+ * factor may be absent. */
 typedef enum cpu_row_fn {
   CPU_ROW_MAX, CPU_ROW_SUM, CPU_ROW_EXP, CPU_ROW_SQDEV, CPU_ROW_NORM,
   CPU_ROW_SOFTMAX, CPU_ROW_NORMALIZE, /* a norm without mean_scale is about 0 */

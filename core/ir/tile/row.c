@@ -33,9 +33,12 @@ static tsr_status read_maps(const ir_op *op, tile_row *r) {
 
 static tsr_status count_operands(const ir_op *op, tile_row *r) {
   const int64_t weights = ir_get_int(op, "weights", 0);
-  if (op->n_regions != 2 || op->n_results < 1) return ir_error(op, NULL, "needs two regions and a result");
+  r->keeps_rows = ir_get_bool(op, "keeps_rows", false);
+  const int yields = op->n_results - r->keeps_rows;
+  if (op->n_regions != 2 || yields < 1)
+    return ir_error(op, NULL, "needs two regions and a result%s", r->keeps_rows ? " beside the rows" : "");
   TSR_TRY(tile_check_region(op, 0, 1, 1, "one scalar"));
-  TSR_TRY(tile_check_region(op, 1, op->n_results, op->n_results, "a scalar for each result"));
+  TSR_TRY(tile_check_region(op, 1, yields, yields, "a scalar for each result"));
   r->prologue = op->regions[0], r->epilogue = op->regions[1];
   if (weights < 0 || weights > 2) return ir_error(op, "0, 1 or 2", "weights = %lld", (long long)weights);
   if (op->n_operands > TILE_ROW_MOST)
@@ -121,12 +124,13 @@ static tsr_status check_operand(const ir_op *op, const tile_row *r, tile_row_rol
 tsr_status tile_infer_row(ir_op *op, const ir_type **results) {
   tile_row r;
   TSR_TRY(tile_row_get(op, &r));
-  const int64_t dims[2] = {r.m, tile_row_width(&r)};
-  for (int i = 0; i < op->n_results; i++) {
+  const int64_t dims[2] = {r.m, tile_row_width(&r)}, whole[2] = {r.m, r.columns};
+  for (int i = 0; i < r.epilogue->last->n_operands; i++) {
     const ir_type *y = r.epilogue->last->operands[i]->type;
     if (y && !(results[i] = ir_type_frag(op->module, y->dtype, 2, dims))) return st_oom();
   }
-  return NULL;
+  if (!r.keeps_rows) return NULL;
+  return (results[op->n_results - 1] = ir_type_frag(op->module, r.type, 2, whole)) ? NULL : st_oom();
 }
 
 tsr_status tile_verify_row(const ir_op *op) {

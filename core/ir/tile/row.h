@@ -5,7 +5,8 @@
  *        {recipe = "rmsnorm", maps = "mn,mn", tile = [m, n], weights = 1, eps = 1.0e-5}
  *
  * means: X = the elements that the prologue gives of `rows`; Y = what the recipe (ir/recipe.h) computes of each row of
- * X, times the first weight, plus the second; the results are what the epilogue gives of Y and `others`. */
+ * X, times the first weight, plus the second; the results are what the epilogue gives of Y and `others`, and with
+ * keeps_rows X behind them. */
 #ifndef CORE_IR_TILE_ROW_H
 #define CORE_IR_TILE_ROW_H
 #include "core/ir/ir.h"
@@ -33,6 +34,7 @@ typedef struct tile_row {
   tsr_dtype wrap;               /* an integer type narrower than that, which sums keep; else TSR_DTYPE_NONE */
   double eps;
   tile_row_care care;
+  bool keeps_rows; /* the last result is X */
 } tile_row;
 
 extern const char *const tile_row_cares[]; /* by tile_row_care, NULL at the end */

@@ -5,7 +5,6 @@
 #include "core/passes/cpu/from_tile.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/dtype.h"
@@ -31,7 +30,7 @@ static bool is_carried_on(const ir_value *v, const ir_block *body, int index) {
 /* The result of op takes the place of a dying operand of the same shape. */
 static bool take_interval(lower *l, ir_value *result, const ir_value *operand) {
   ir_value *t = at(operand);
-  if (t->type->kind != IR_T_ARRAY || cpu_last_use(l, operand) > result->def->scratch ||
+  if (t->type->kind != IR_T_ARRAY || scratch_last_use(operand) > result->def->scratch ||
       t->type != cpu_tile_type(l, result->type))
     return false;
   scratch_interval *s = &l->scratch.v[t->scratch];
@@ -42,7 +41,7 @@ static bool take_interval(lower *l, ir_value *result, const ir_value *operand) {
     if (loop->def->code != T_FOR || operand->index < 1 || !is_carried_on(result, operand->owner, operand->index - 1))
       return false;
   }
-  int64_t end = cpu_last_use(l, result);
+  int64_t end = scratch_last_use(result);
   if (end > s->end) s->end = end;
   result->data = t;
   return true;
@@ -89,7 +88,7 @@ static tsr_status narrow_tile(lower *l, ir_builder *b, ir_value *r) {
   ir_type narrow = *r->type;
   narrow.kind = IR_T_SHARED, narrow.pad = 0;
   ir_value *t;
-  TSR_TRY(cpu_new_tile(l, b, r->def, &narrow, r->def->scratch, cpu_last_use(l, r), &t));
+  TSR_TRY(cpu_new_tile(l, b, r->def, &narrow, r->def->scratch, scratch_last_use(r), &t));
   r->data = t;
   return NULL;
 }
@@ -125,39 +124,26 @@ static tsr_status lower_map(lower *l, ir_builder *b, ir_op *op) {
 
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
-/* A call's operands: out, x, then those of mean, factor, scale, shift and other that there are; attributes tell which.
- */
+/* A call's operands: out, x, then those of mean, factor, scale and shift that there are; attributes tell which. */
 static tsr_status lower_row(lower *l, ir_builder *b, ir_op *op, const row_act *a) {
-  static const char *const fn[] = {
-      [ROW_STAT] = "row_", [ROW_EXP] = "row_exp", [ROW_SQDEV] = "row_sqdev", [ROW_NORM] = "row_norm"};
   const struct {
     const char *name;
     ir_value *v;
-  } optional[] = {
-      {"mean", a->mean}, {"factor", a->factor}, {"scale", a->scale}, {"shift", a->shift}, {"sums", a->other}};
-  char name[32];
+  } optional[] = {{"mean", a->mean}, {"factor", a->factor}, {"scale", a->scale}, {"shift", a->shift}};
   ir_value *operands[8], *out = op->results[0];
   int n = 0;
-  if (a->kind == ROW_SKIP) return NULL;
   if (a->kind == ROW_WHOLE) return cpu_lower_row(l, b, op);
   if (a->kind == ROW_DIRECT) {
     cpu_alias(l, out, op->operands[0]);
     return NULL;
   }
-  const bool scaled = a->kind == ROW_NORM && !a->mean && !a->scale && !a->shift && !a->other;
-  if (!scaled || !take_interval(l, out, a->x))
-    TSR_TRY(a->kind == ROW_NORM ? cpu_row_target(l, b, out) : cpu_tile_for(l, b, out));
-  if (a->other) {
-    ir_value *t;
-    TSR_TRY(cpu_new_tile(l, b, op, a->other->type, op->scratch, cpu_last_use(l, a->other), &t));
-    a->other->data = t;
-  }
+  const bool scaled = !a->mean && !a->scale && !a->shift;
+  if (!scaled || !take_interval(l, out, a->x)) TSR_TRY(cpu_row_target(l, b, out));
   operands[n++] = at(out);
   operands[n++] = at(a->x);
   for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
     if (optional[i].v) operands[n++] = at(optional[i].v);
-  snprintf(name, sizeof name, "%s%s", fn[a->kind], a->kind == ROW_STAT ? ir_get_str(op, "op", "") : "");
-  ir_op *c = cpu_call(l, b, name, n, operands);
+  ir_op *c = cpu_call(l, b, "row_norm", n, operands);
   if (!c) return st_oom();
   for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
     if (optional[i].v && !ir_set_attr(c, optional[i].name, ir_attr_bool(l->m, true))) return st_oom();

@@ -52,20 +52,9 @@ tsr_status cpu_new_tile(lower *l, ir_builder *b, const ir_op *op, const ir_type 
   return *out ? NULL : st_oom();
 }
 
-/* Reduction kernels read some values later than the ops they stand for did. */
-int64_t cpu_last_use(const lower *l, const ir_value *v) {
-  int64_t last = scratch_last_use(v);
-  for (size_t i = 0; i < l->rows.n; i++) {
-    const row_act *a = &l->rows.v[i];
-    bool reads = a->x == v || a->mean == v || a->factor == v || a->scale == v || a->shift == v;
-    if (reads && a->op->scratch > last) last = a->op->scratch;
-  }
-  return last;
-}
-
 tsr_status cpu_tile_for(lower *l, ir_builder *b, ir_value *v) {
   ir_value *t;
-  TSR_TRY(cpu_new_tile(l, b, v->def, v->type, v->def->scratch, cpu_last_use(l, v), &t));
+  TSR_TRY(cpu_new_tile(l, b, v->def, v->type, v->def->scratch, scratch_last_use(v), &t));
   v->data = t;
   return NULL;
 }
@@ -74,7 +63,7 @@ void cpu_alias(lower *l, ir_value *v, const ir_value *of) {
   v->data = cpu_at(of);
   if (((const ir_value *)v->data)->type->kind != IR_T_ARRAY) return;
   scratch_interval *s = &l->scratch.v[((const ir_value *)v->data)->scratch];
-  const int64_t end = cpu_last_use(l, v);
+  const int64_t end = scratch_last_use(v);
   if (end > s->end) s->end = end;
   s->aliased = true;
 }

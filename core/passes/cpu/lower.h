@@ -3,6 +3,7 @@
 #ifndef CORE_PASSES_CPU_LOWER_H
 #define CORE_PASSES_CPU_LOWER_H
 #include "core/ir/ir.h"
+#include "core/ir/tile/row.h"
 #include "core/passes/cpu/reduction_kernels.h"
 #include "core/passes/cpu/scratch.h"
 
@@ -22,8 +23,6 @@ static inline ir_value *cpu_at(const ir_value *v) { return v->data; }
 const ir_type *cpu_tile_type(lower *l, const ir_type *t);
 /* Fails for what the CPU can't compute with, or hold. */
 tsr_status cpu_check_type(const ir_op *op, const ir_type *t);
-/* Where v is read last: reduction kernels read some values later than the ops they stand for did. */
-int64_t cpu_last_use(const lower *l, const ir_value *v);
 /* v lies where `of` does, in memory or in a tile, which is kept as long as v is used. */
 void cpu_alias(lower *l, ir_value *v, const ir_value *of);
 /* Copies a scalar-like op under the target prefix; results are registers or views. */
@@ -56,6 +55,8 @@ tsr_status cpu_lower_if(lower *l, ir_builder *b, ir_op *op);
 
 /* tessera.tile.row, by one call of a reduction kernel (cpu/row.c). */
 tsr_status cpu_lower_row(lower *l, ir_builder *b, ir_op *op);
+/* The operand whose elements the kernel reads as they are, one by one along a row; NULL: none. */
+ir_value *cpu_row_reads(const tile_row *r);
 /* Where a reduction kernel may write v at once: the memory of its store, else a tile. */
 tsr_status cpu_row_target(lower *l, ir_builder *b, ir_value *v);
 
@@ -63,6 +64,9 @@ tsr_status cpu_row_target(lower *l, ir_builder *b, ir_value *v);
  * arguments are `operands` (NULL: not used). */
 tsr_status cpu_lower_region(lower *l, ir_builder *b, const ir_block *region, ir_value *const *operands,
                             ir_value *const *to);
+/* The same, of a region whose first argument becomes what the steps of a sum's or maximum's finish make of it first. */
+tsr_status cpu_finish_region(lower *l, ir_builder *b, const ir_block *region, ir_value *const *operands,
+                             ir_value *const *to, const recipe_step *finish, int64_t count);
 /* What a region reads of a view or fragment v, `like` being its argument: memory of that type as it is, else a tile;
  * `written`: as if it were of another type. */
 tsr_status cpu_read_operand(lower *l, ir_builder *b, const ir_op *op, const ir_value *v, const ir_type *like,

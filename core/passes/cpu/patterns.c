@@ -6,7 +6,7 @@
 #include "core/emit/cpu/code.h"
 #include "core/ir/tile/tile.h"
 #include "core/ir/tile/unfold.h"
-#include "core/passes/cpu/reduction_kernels.h"
+#include "core/passes/cpu/lower.h"
 
 static bool inside(const ir_op *op, const ir_op *loop) {
   for (; op; op = op->parent ? op->parent->parent : NULL)
@@ -110,12 +110,21 @@ static bool writes_memory(const ir_op *op) {
   return false;
 }
 
+/* The kernel reads rows and weights of f32; a map before or behind a sum reads anything. */
+static bool row_can_read(const ir_op *row, const ir_op *load) {
+  tile_row r;
+  tsr_status st = tile_row_get(row, &r);
+  const bool in_map = !st && !r.recipe->per_element && cpu_row_reads(&r) != load->results[0];
+  tsr_status_free(st);
+  return in_map || (load->operands[0]->type->dtype == TSR_F32 && rows_inside(load->operands[0]));
+}
+
 static bool can_read_memory(const ir_op *user, const ir_op *load) {
   tsr_dtype t = load->operands[0]->type->dtype;
   switch (user->def->code) {
   case T_MAP: case T_STORE: return true;
   case T_REDUCE: return t == cpu_compute_type(t);
-  case T_ROW: return t == TSR_F32 && rows_inside(load->operands[0]);
+  case T_ROW: return row_can_read(user, load);
   case T_GEMM: return user->operands[0] != load->results[0];
   default: return false;
   }

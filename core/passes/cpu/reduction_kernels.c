@@ -1,15 +1,14 @@
-/* core/passes/cpu/reduction_kernels.c - see cpu/reduction_kernels.h. First every op is looked at by itself, then values
- * that nobody computes with any more are dropped. Every test is conservative: "no" leaves the op to the general path.
- */
+/* core/passes/cpu/reduction_kernels.c - see cpu/reduction_kernels.h. Every op is looked at by itself, then loads that
+ * only kernels read. Every test is conservative: "no" leaves the op to the general path. */
 #include "core/passes/cpu/reduction_kernels.h"
 
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/ir/reducer.h"
 #include "core/ir/tile/contract.h"
 #include "core/ir/tile/row.h"
 #include "core/ir/tile/tile.h"
+#include "core/passes/cpu/lower.h"
 
 const row_act *rows_find(const row_plan *p, const ir_op *op) {
   for (size_t i = 0; i < p->n; i++)
@@ -28,7 +27,7 @@ static bool add(row_plan *p, row_act a) {
   return true;
 }
 
-/* ---- shapes and bodies ----------------------------------------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------------------------------------------------- */
 
 static bool is_row_dtype(tsr_dtype t) { return t == TSR_F32 || t == TSR_BF16 || t == TSR_F16; }
 
@@ -73,47 +72,21 @@ static bool is_repeated(const ir_value *v, int64_t cols) {
   return !has_code(v, T_LOAD) || rows_type(v->def->operands[0]->type);
 }
 
+/* ---- maps that scale rows -------------------------------------------------------------------------------------- */
+
 /* The operand of the map that a value of its body stands for; NULL if it is computed there. */
 static ir_value *outer(const ir_op *map, const ir_value *v) {
   return v->owner && v->owner == map->regions[0] ? map->operands[v->index] : NULL;
 }
 
-static const ir_value *yielded(const ir_value *result) {
-  if (!has_code(result, T_MAP) || result->def->n_results != 1) return NULL;
-  const ir_op *y = result->def->regions[0]->last;
-  return y && y->n_operands == 1 ? y->operands[0] : NULL;
-}
-
 static bool body_is(const ir_value *v, int code) { return v->def && !v->owner && v->def->def->code == code; }
 
-
-/* x - m[r] inside map's body */
+/* x - m[r] */
 static bool body_is_sub(const ir_op *map, const ir_value *y, ir_value **x, ir_value **m) {
   if (!body_is(y, SC_SUB)) return false;
   *x = outer(map, y->def->operands[0]);
   *m = outer(map, y->def->operands[1]);
   return *x && *m && is_base(*x) && is_per_row(*m, (*x)->type->dims[0]);
-}
-
-static bool is_centred(const ir_value *v, ir_value **x, ir_value **mean) {
-  const ir_value *y = yielded(v);
-  return y && body_is_sub(v->def, y, x, mean);
-}
-
-/* x^2, then *m is NULL, or (x - m[r])^2 */
-static bool is_square(const ir_value *v, ir_value **x, ir_value **m) {
-  const ir_value *y = yielded(v);
-  if (!y || !body_is(y, SC_MUL)) return false;
-  ir_value *a = y->def->operands[0], *b = y->def->operands[1];
-  if (a == b && body_is_sub(v->def, a, x, m)) return true;
-  *m = NULL;
-  *x = outer(v->def, a);
-  return *x && *x == outer(v->def, b);
-}
-
-static bool is_exp(const ir_value *v, ir_value **x, ir_value **m) {
-  const ir_value *y = yielded(v);
-  return y && body_is(y, SC_EXP) && v->type->dtype == TSR_F32 && body_is_sub(v->def, y->def->operands[0], x, m);
 }
 
 /* The other factor or term of y = a op b, when one of them is an operand of the map of the given shape. */
@@ -129,10 +102,10 @@ static const ir_value *split(const ir_op *map, const ir_value *y, int code, bool
   return NULL;
 }
 
-static bool is_norm(ir_value *v, row_act *a) {
-  const ir_value *y = yielded(v), *rest;
-  if (!y || !is_frag2(v) || v->type->dims[1] < 2 || v->type->dtype != TSR_F32) return false;
-  const ir_op *map = v->def;
+static bool is_norm(const ir_op *map, row_act *a) {
+  if (map->n_results != 1) return false;
+  const ir_value *v = map->results[0], *y = map->regions[0]->last->operands[0], *rest;
+  if (!is_frag2(v) || v->type->dims[1] < 2 || v->type->dtype != TSR_F32) return false;
   int64_t rows = v->type->dims[0], cols = v->type->dims[1];
   *a = (row_act){.op = map, .kind = ROW_NORM};
   if ((rest = split(map, y, SC_ADD, is_repeated, cols, &a->shift))) y = rest;
@@ -145,45 +118,18 @@ static bool is_norm(ir_value *v, row_act *a) {
     a->x = rest ? outer(map, rest) : NULL;
     if (rest && !a->x && !body_is_sub(map, rest, &a->x, &a->mean)) a->x = a->mean = NULL;
   }
-  if (!a->x || !shape_is(a->x, rows, cols)) return false;
-  ir_value *x, *mean;
-  if (!a->mean && is_centred(a->x, &x, &mean)) a->x = x, a->mean = mean;
-  return is_base(a->x);
+  return a->x && shape_is(a->x, rows, cols) && is_base(a->x);
 }
 
 /* ---- the plan -------------------------------------------------------------------------------------------------- */
 
-static bool plan_reduce(row_plan *p, const ir_op *op) {
-  const int code = ir_reducer_of(op)->code;
-  ir_value *x = op->operands[0], *of, *base, *m, *mean;
-  bool sum = code == SC_ADD;
-  if (ir_policy(op) == TSR_POLICY_KAHAN_SUM || (!sum && code != SC_MAX) ||
-      ir_get_int(op, "axis", 0) != 1 || op->results[0]->type->dtype != TSR_F32 || !is_frag2(op->results[0]))
-    return true;
-  if (sum && x->n_uses == 1 && is_square(x, &base, &m) && shape_is(base, x->type->dims[0], x->type->dims[1])) {
-    if (!m && is_centred(base, &of, &mean)) base = of, m = mean;
-    if (is_base(base))
-      return add(p, (row_act){.op = x->def, .kind = ROW_SKIP}) &&
-             add(p, (row_act){.op = op, .kind = ROW_SQDEV, .x = base, .mean = m});
-  }
-  if (sum && is_exp(x, &base, &m) && !rows_find(p, x->def))
-    return add(p, (row_act){.op = x->def, .kind = ROW_EXP, .x = base, .mean = m, .other = op->results[0]}) &&
-           add(p, (row_act){.op = op, .kind = ROW_SKIP});
-  return !is_base(x) || add(p, (row_act){.op = op, .kind = ROW_STAT, .x = x});
-}
-
-/* How often the plan's ops would have read v where a reduction kernel reads what v is made of, or, with `itself`, v as
- * it is. Negative: a kernel reads v, whatever is skipped. */
-static int covered_uses(const row_plan *p, const ir_value *v, bool itself) {
+/* How often the plan's ops would have read v where a kernel reads the memory that it was loaded from. */
+static int covered_uses(const row_plan *p, const ir_value *v) {
   int n = 0;
   for (size_t i = 0; i < p->n; i++) {
     const row_act *a = &p->v[i];
-    bool read = !itself && a->kind != ROW_SKIP &&
-                (a->x == v || a->mean == v || a->factor == v || a->scale == v || a->shift == v);
-    if (read) return -1;
-    if (a->kind == ROW_DIRECT) continue;
     if (a->kind == ROW_WHOLE) n += (a->x == v) + (a->scale == v) + (a->shift == v);
-    if (a->kind == ROW_WHOLE) continue;
+    if (a->kind != ROW_NORM) continue;
     for (int k = 0; k < a->op->n_operands; k++) n += a->op->operands[k] == v;
   }
   return n;
@@ -203,12 +149,10 @@ static bool plan_row(row_plan *p, const ir_op *op) {
   tsr_status_free(st);
   return st || add(p, (row_act){.op = op,
                                 .kind = ROW_WHOLE,
-                                .x = r.n[ROW_X] == 1 ? r.v[ROW_X][0] : NULL,
+                                .x = cpu_row_reads(&r),
                                 .scale = r.n[ROW_WEIGHT] > 0 ? r.v[ROW_WEIGHT][0] : NULL,
                                 .shift = r.n[ROW_WEIGHT] > 1 ? r.v[ROW_WEIGHT][1] : NULL});
 }
-
-/* ---- the whole block ------------------------------------------------------------------------------------------- */
 
 static bool writes(const ir_op *o) {
   return o->def->code == T_STORE || o->def->code == T_COPY || o->def->code == T_SCATTER ||
@@ -217,14 +161,11 @@ static bool writes(const ir_op *o) {
 }
 
 /* Nothing is written between the load and its last reader. */
-static bool stays(const row_plan *p, const ir_op *load) {
+static bool stays(const ir_op *load) {
   const ir_op *last = load;
-  for (const ir_op *o = load->next; o; o = o->next) {
-    const row_act *a = rows_find(p, o);
+  for (const ir_op *o = load->next; o; o = o->next)
     for (int k = 0; k < o->n_operands; k++)
       if (o->operands[k] == load->results[0]) last = o;
-    if (a && a->x == load->results[0]) last = o;
-  }
   for (const ir_op *o = load->next; o && o != last->next; o = o->next)
     if (writes(o)) return false;
   return true;
@@ -234,23 +175,14 @@ tsr_status rows_plan(row_plan *p, const ir_block *block) {
   row_act a;
   for (ir_op *o = block->first; o; o = o->next) {
     bool ok = true;
-    if (o->def->code == T_REDUCE) ok = plan_reduce(p, o);
-    else if (o->def->code == T_ROW) ok = plan_row(p, o);
-    else if (o->def->code == T_MAP && o->n_results == 1 && is_norm(o->results[0], &a)) ok = add(p, a);
+    if (o->def->code == T_ROW) ok = plan_row(p, o);
+    else if (o->def->code == T_MAP && is_norm(o, &a)) ok = add(p, a);
     if (!ok) return st_oom();
-  }
-  /* x - mean that only reduction kernels wanted; then loads that only they read. */
-  for (ir_op *o = block->first; o; o = o->next) {
-    ir_value *x, *m;
-    if (o->def->code == T_MAP && o->n_results == 1 && !rows_find(p, o) && is_centred(o->results[0], &x, &m) &&
-        o->results[0]->n_uses && covered_uses(p, o->results[0], false) == o->results[0]->n_uses &&
-        !add(p, (row_act){.op = o, .kind = ROW_SKIP}))
-      return st_oom();
   }
   for (ir_op *o = block->first; o; o = o->next) {
     ir_value *v = o->n_results ? o->results[0] : NULL;
-    if (o->def->code == T_LOAD && is_base(v) && !needs_tile(p, v) && v->n_uses &&
-        covered_uses(p, v, true) == v->n_uses && stays(p, o) && !add(p, (row_act){.op = o, .kind = ROW_DIRECT}))
+    if (o->def->code == T_LOAD && is_base(v) && !needs_tile(p, v) && v->n_uses && covered_uses(p, v) == v->n_uses &&
+        stays(o) && !add(p, (row_act){.op = o, .kind = ROW_DIRECT}))
       return st_oom();
   }
   return NULL;

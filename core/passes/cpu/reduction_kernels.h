@@ -1,29 +1,25 @@
 /* core/passes/cpu/reduction_kernels.h - which ops of a Tile IR block become fused reduction kernels on the CPU: row
- * ops, which are taken whole, and what maps and reductions by themselves come to (a graph's own norm, hand-written
- * text): sums and maxima, squared deviations, exponentials with their sums, the scaling of a row. A row is then read
- * from cache by few passes, and 16-bit rows are never copied to f32 first. Not under kahan_sum. The order of their sums
- * is fixed by the row's length alone, so "deterministic" may use them. The kernel's attribute `reduction_kernels =
- * false` (the switch reduction_kernels) leaves them out. */
+ * ops, which are taken whole, and maps that scale rows (the end of a graph's own norm). A row is then read from cache
+ * by few passes, and 16-bit rows are never copied to f32 first: loads that only such ops read are none. Not under
+ * kahan_sum. The order of their sums is fixed by the row's length alone, so "deterministic" may use them. The kernel's
+ * attribute `reduction_kernels = false` (the switch reduction_kernels) leaves them out. What an op is, its recipe or
+ * region says: nothing is put together from several ops here. */
 #ifndef CORE_PASSES_CPU_REDUCTION_KERNELS_H
 #define CORE_PASSES_CPU_REDUCTION_KERNELS_H
 #include "core/ir/ir.h"
 
 typedef enum row_kind {
   ROW_NONE,
-  ROW_SKIP,   /* nothing left to compute */
   ROW_DIRECT, /* a load: its users read the memory */
-  ROW_STAT,   /* out[r] = max or sum of x[r] */
-  ROW_EXP,    /* out = exp(x - shift[r]), other[r] = its sums */
-  ROW_SQDEV,  /* out[r] = sum of (x[r] - mean[r])^2; mean NULL = 0 */
-  ROW_NORM, /* out = (x - mean[r]) * factor[r] * scale + shift; scale and shift repeat for all rows; all but factor may
-               be NULL */
-  ROW_WHOLE,     /* a tessera.tile.row, which cpu/row.c lowers: x, scale and shift are the operands that it reads */
+  ROW_NORM,   /* a map: out = (x - mean[r]) * factor[r] * scale + shift; scale and shift repeat for all rows; all but
+                 factor may be NULL */
+  ROW_WHOLE,  /* a tessera.tile.row, which cpu/row.c lowers: x, scale and shift are the operands that it reads */
 } row_kind;
 
 typedef struct row_act {
   const ir_op *op;
   row_kind kind;
-  ir_value *x, *mean, *factor, *scale, *shift, *other;
+  ir_value *x, *mean, *factor, *scale, *shift;
 } row_act;
 
 typedef struct row_plan {

@@ -1,5 +1,6 @@
 /* core/passes/cpu/row.c - tessera.tile.row by one call of a fused kernel (backends/cpu/rows.c), which reads the rows
- * where they are and looks after those that f32 loses; prologue and epilogue are maps before and after it. */
+ * where they are and looks after those that f32 loses; prologue and epilogue are maps before and after it, but for what
+ * of a prologue the kernel of a sum does itself (cpu/row_steps.h). */
 #include <string.h>
 
 #include "core/ir/tile/row.h"
@@ -7,6 +8,7 @@
 #include "core/passes/cpu/lower.h"
 #include "core/passes/cpu/patterns.h"
 #include "core/passes/cpu/row_kernel.h"
+#include "core/passes/cpu/row_steps.h"
 #include "core/passes/cpu/takes.h"
 
 static const ir_op *kernel_of(const ir_op *op) {
@@ -20,10 +22,35 @@ static bool takes_weight(const tile_row *r, int i) {
   return t->dims[0] == 1 && t->dims[1] == r->columns;
 }
 
-static bool takes(const ir_op *op, const tile_row *r, cpu_row_kernel *k) {
-  bool yes = cpu_row_kernel_of(r->recipe, r->columns, r->eps, k) && r->type == TSR_F32 && r->columns > 1 &&
-             r->care != ROW_CARE_ALWAYS && ir_policy(op) != TSR_POLICY_KAHAN_SUM &&
+/* The kernel, and the prologue as the steps that it does: none where s->x is NULL. Rows that are kept are computed, if
+ * the kernel doesn't write them. */
+static bool find_kernel(const tile_row *r, cpu_row_steps *s, cpu_row_kernel *k) {
+  static const recipe_step none = {STEP_END, ARG_NONE};
+  if (cpu_row_steps_of(r, s) && cpu_row_kernel_of(r->recipe, s->step, r->columns, r->eps, k) &&
+      (!r->keeps_rows || k->writes_rows))
+    return true;
+  *s = (cpu_row_steps){.x = NULL};
+  return cpu_row_kernel_of(r->recipe, &none, r->columns, r->eps, k);
+}
+
+/* Rows that the kernels read where they are. The columns of a matrix are none: what sums these reads memory too. */
+static bool lies_in_rows(const ir_value *v) {
+  if (v->type->kind == IR_T_FRAG && (!v->def || v->def->def->code != T_LOAD)) return true;
+  return rows_inside(v->type->kind == IR_T_FRAG ? v->def->operands[0] : v);
+}
+
+/* Else one row stands for all, which is summed once where it is written out. */
+static bool has_rows(const tile_row *r) {
+  for (int i = 0; i < r->n[ROW_X]; i++)
+    if (r->v[ROW_X][i]->type->dims[0] == r->m) return true;
+  return false;
+}
+
+static bool takes(const ir_op *op, const tile_row *r, cpu_row_steps *s, cpu_row_kernel *k) {
+  bool yes = find_kernel(r, s, k) && r->type == TSR_F32 && !r->wrap && r->columns > 1 && r->care != ROW_CARE_ALWAYS &&
+             (k->finish || !r->keeps_rows) && ir_policy(op) != TSR_POLICY_KAHAN_SUM &&
              ir_get_bool(kernel_of(op), "reduction_kernels", true);
+  if (yes && k->finish) yes = s->x ? lies_in_rows(s->x) : has_rows(r);
   for (int i = 0; yes && i < op->n_operands; i++) yes = !r->swapped[i];
   for (int i = 0; yes && i < r->n[ROW_WEIGHT]; i++) yes = takes_weight(r, i);
   return yes;
@@ -31,11 +58,18 @@ static bool takes(const ir_op *op, const tile_row *r, cpu_row_kernel *k) {
 
 bool cpu_takes_row(const ir_op *op) {
   tile_row r;
+  cpu_row_steps s;
   cpu_row_kernel k;
   tsr_status st = tile_row_get(op, &r);
   const bool is_row = !st;
   tsr_status_free(st);
-  return is_row && takes(op, &r, &k);
+  return is_row && takes(op, &r, &s, &k);
+}
+
+ir_value *cpu_row_reads(const tile_row *r) {
+  cpu_row_steps s;
+  cpu_row_kernel k;
+  return find_kernel(r, &s, &k) ? s.x : NULL;
 }
 
 static bool gives_argument(const ir_block *region) {
@@ -51,25 +85,29 @@ static tsr_status tile(lower *l, ir_builder *b, const ir_op *op, int64_t m, int6
   return cpu_new_tile(l, b, op, &t, op->scratch, scratch_end(op), out);
 }
 
-/* The rows: operands as they are, else a tile of what the prologue gives. */
-static tsr_status rows(lower *l, ir_builder *b, const tile_row *r, const ir_op *op, ir_value **out) {
+static tsr_status copied(lower *l, ir_builder *b, const ir_op *op, const ir_value *v, ir_value **out) {
+  TSR_TRY(tile(l, b, op, v->type->dims[0], v->type->dims[1], out));
+  return cpu_call2(l, b, "copy", *out, cpu_at(v)) ? NULL : st_oom();
+}
+
+/* The rows: the operand that the kernel's steps start with as it is, else a tile of what the prologue gives: `into`,
+ * where that isn't NULL. */
+static tsr_status rows(lower *l, ir_builder *b, const tile_row *r, const cpu_row_steps *s, const ir_op *op,
+                       ir_value *into, ir_value **out) {
   const ir_block *region = r->prologue;
-  const ir_value *v = r->v[ROW_X][0];
   ir_value *operands[TILE_ROW_MOST];
-  *out = cpu_at(v);
-  if (gives_argument(region) && is_whole(r, v->type)) {
-    if (v->type->kind == IR_T_FRAG || rows_inside(v)) return NULL;
-    TSR_TRY(tile(l, b, op, r->m, r->columns, out));
-    return cpu_call2(l, b, "copy", *out, cpu_at(v)) ? NULL : st_oom();
+  if (s->x) {
+    *out = cpu_at(s->x);
+    return s->x->type->kind == IR_T_FRAG || rows_inside(s->x) ? NULL : copied(l, b, op, s->x, out);
   }
-  *out = NULL;
+  *out = into;
   for (int i = 0; i < r->n[ROW_X]; i++) {
-    v = r->v[ROW_X][i];
+    const ir_value *v = r->v[ROW_X][i];
     operands[i] = NULL;
     if (!region->args[i]->n_uses) continue;
     TSR_TRY(cpu_read_operand(l, b, op, v, region->args[i]->type, false, &operands[i]));
     const bool is_copy = operands[i] != cpu_at(v) && region->args[i]->type->dtype == TSR_F32;
-    if (is_copy && is_whole(r, v->type)) *out = operands[i]; /* its elements are computed in place */
+    if (is_copy && !into && is_whole(r, v->type)) *out = operands[i]; /* its elements are computed in place */
   }
   if (!*out) TSR_TRY(tile(l, b, op, r->m, r->columns, out));
   return cpu_lower_region(l, b, region, operands, out);
@@ -79,8 +117,7 @@ static tsr_status rows(lower *l, ir_builder *b, const tile_row *r, const ir_op *
 static tsr_status weight(lower *l, ir_builder *b, const ir_op *op, const ir_value *v, ir_value **out) {
   *out = cpu_at(v);
   if (v->type->kind == IR_T_FRAG || (v->type->dtype == TSR_F32 && rows_type(v->type))) return NULL;
-  TSR_TRY(tile(l, b, op, v->type->dims[0], v->type->dims[1], out));
-  return cpu_call2(l, b, "copy", *out, cpu_at(v)) ? NULL : st_oom();
+  return copied(l, b, op, v, out);
 }
 
 static bool set_number(ir_op *call, const char *name, double v) {
@@ -142,30 +179,83 @@ static tsr_status map_target(lower *l, ir_builder *b, const ir_op *op, ir_value 
   return NULL;
 }
 
+static tsr_status map_targets(lower *l, ir_builder *b, const tile_row *r, const ir_op *op) {
+  for (int i = 0; i < r->epilogue->last->n_operands; i++) TSR_TRY(map_target(l, b, op, op->results[i]));
+  return NULL;
+}
+
+/* The epilogue's results of y, which have their places. */
+static tsr_status epilogue(lower *l, ir_builder *b, const tile_row *r, const cpu_row_kernel *k, const ir_op *op,
+                           ir_value *y) {
+  ir_value *operands[TILE_ROW_MOST + 1] = {y}, *to[TILE_ROW_MOST];
+  const int n = r->epilogue->last->n_operands;
+  if (n > TILE_ROW_MOST) return ir_error(op, NULL, "has too many results");
+  for (int i = 0; i < r->n[ROW_OTHER]; i++) {
+    const ir_value *arg = r->epilogue->args[1 + i];
+    operands[1 + i] = NULL;
+    if (arg->n_uses) TSR_TRY(cpu_read_operand(l, b, op, r->v[ROW_OTHER][i], arg->type, false, &operands[1 + i]));
+  }
+  for (int i = 0; i < n; i++) to[i] = cpu_at(op->results[i]);
+  return cpu_finish_region(l, b, r->epilogue, operands, to, k->finish, r->columns);
+}
+
+/* ---- sums and maxima ------------------------------------------------------------------------------------------- */
+
+/* y = the number of each row. The kernels take numbers from tiles. */
+static tsr_status reduce(lower *l, ir_builder *b, const tile_row *r, const cpu_row_steps *s, const cpu_row_kernel *k,
+                         const ir_op *op, ir_value *y) {
+  ir_value *x, *kept = r->keeps_rows ? op->results[op->n_results - 1] : NULL, *operands[4];
+  int n = 0;
+  if (kept) TSR_TRY(cpu_tile_for(l, b, kept));
+  TSR_TRY(rows(l, b, r, s, op, kept ? cpu_at(kept) : NULL, &x));
+  operands[n++] = k->writes_rows && kept ? cpu_at(kept) : y;
+  if (k->writes_rows && !kept) TSR_TRY(tile(l, b, op, r->m, r->columns, operands));
+  operands[n++] = x;
+  if (s->number) {
+    operands[n] = cpu_at(s->number);
+    if (operands[n]->type->kind != IR_T_ARRAY) TSR_TRY(copied(l, b, op, s->number, &operands[n]));
+    n++;
+  }
+  if (k->writes_rows) operands[n++] = y;
+  ir_op *call = cpu_call(l, b, k->name, n, operands);
+  return call && (!s->number || ir_set_attr(call, "mean", ir_attr_bool(l->m, true))) &&
+                 (!k->writes_rows || ir_set_attr(call, "sums", ir_attr_bool(l->m, true)))
+             ? NULL
+             : st_oom();
+}
+
+static tsr_status reduction(lower *l, ir_builder *b, const tile_row *r, const cpu_row_steps *s, const cpu_row_kernel *k,
+                            const ir_op *op) {
+  ir_value *y;
+  const bool is_result = gives_argument(r->epilogue) && cpu_row_finish(k->finish)->code == STEP_END;
+  if (is_result) TSR_TRY(cpu_tile_for(l, b, op->results[0]));
+  if (is_result) return reduce(l, b, r, s, k, op, cpu_at(op->results[0]));
+  TSR_TRY(map_targets(l, b, r, op));
+  y = cpu_at(op->results[0]);
+  const bool in_place = y->type->kind == IR_T_ARRAY && y->type->dtype == TSR_F32;
+  if (!in_place) TSR_TRY(tile(l, b, op, r->m, 1, &y));
+  TSR_TRY(reduce(l, b, r, s, k, op, y));
+  return epilogue(l, b, r, k, op, y);
+}
+
+/* ---- the op ---------------------------------------------------------------------------------------------------- */
+
 tsr_status cpu_lower_row(lower *l, ir_builder *b, ir_op *op) {
   tile_row r;
+  cpu_row_steps s;
   cpu_row_kernel k;
-  ir_value *x, *y, *operands[TILE_ROW_MOST + 1], *to[TILE_ROW_MOST];
+  ir_value *x, *y;
   TSR_TRY(tile_row_get(op, &r));
-  if (!takes(op, &r, &k))
+  if (!takes(op, &r, &s, &k))
     return ir_error_at(op, op->loc, TSR_UNSUPPORTED, "tile_expand_row", "has to be written out for the CPU");
-  TSR_TRY(rows(l, b, &r, op, &x));
+  if (k.finish) return reduction(l, b, &r, &s, &k, op);
+  TSR_TRY(rows(l, b, &r, &s, op, NULL, &x));
   if (gives_argument(r.epilogue) || adds_row(&r, &k)) {
     TSR_TRY(target(l, b, op, op->results[0]));
     return kernel(l, b, &r, &k, op, x, cpu_at(op->results[0]));
   }
-  if (op->n_results > TILE_ROW_MOST) return ir_error(op, NULL, "has too many results");
   TSR_TRY(tile(l, b, op, r.m, r.columns, &y));
   TSR_TRY(kernel(l, b, &r, &k, op, x, y));
-  operands[0] = y;
-  for (int i = 0; i < r.n[ROW_OTHER]; i++) {
-    const ir_value *arg = r.epilogue->args[1 + i];
-    operands[1 + i] = NULL;
-    if (arg->n_uses) TSR_TRY(cpu_read_operand(l, b, op, r.v[ROW_OTHER][i], arg->type, false, &operands[1 + i]));
-  }
-  for (int i = 0; i < op->n_results; i++) {
-    TSR_TRY(map_target(l, b, op, op->results[i]));
-    to[i] = cpu_at(op->results[i]);
-  }
-  return cpu_lower_region(l, b, r.epilogue, operands, to);
+  TSR_TRY(map_targets(l, b, &r, op));
+  return epilogue(l, b, &r, &k, op, y);
 }

@@ -73,10 +73,44 @@ static bool is_looked_after(const reader *p) {
   return !r->careful || (r->variance == p->second && r->mean == p->first);
 }
 
-bool cpu_row_kernel_of(const row_recipe *r, int64_t columns, double eps, cpu_row_kernel *out) {
+/* ---- sums and maxima ------------------------------------------------------------------------------------------- */
+
+const recipe_step *cpu_row_finish(const recipe_step *s) {
+  while (s->code == STEP_WRAP) s++; /* of integers */
+  return s;
+}
+
+static bool can_finish(const recipe_step *s) {
+  for (s = cpu_row_finish(s); s->code != STEP_END; s = cpu_row_finish(s + 1))
+    if ((s->code != SC_MUL && s->code != SC_DIV) || (s->arg != ARG_COUNT && s->arg != ARG_SHARE)) return false;
+  return true;
+}
+
+/* Of a sum: of the elements, of squares of their distances to a number (to 0), of exponentials below one. */
+static bool read_terms(reader *p, cpu_row_kernel *k) {
+  k->name = "row_sum";
+  if (ends(p)) return true;
+  const bool below = takes(p, SC_SUB, ARG_NUMBER);
+  k->writes_rows = below && takes(p, SC_EXP, ARG_NONE);
+  k->name = k->writes_rows ? "row_exp" : "row_sqdev";
+  return (k->writes_rows || takes(p, STEP_SQUARE, ARG_NONE)) && ends(p);
+}
+
+static bool read_reduction(const row_recipe *r, const recipe_step *before, cpu_row_kernel *k) {
+  const recipe_fold *f = &r->fold[0];
+  reader p = {.at = before};
+  if (r->n_folds != 1 || f->term[0].code != STEP_END || !can_finish(f->finish)) return false;
+  k->finish = f->finish;
+  if (folds_by(f, "max")) return (k->name = "row_max"), ends(&p);
+  return folds_by(f, "sum") && read_terms(&p, k);
+}
+
+bool cpu_row_kernel_of(const row_recipe *r, const recipe_step *before, int64_t columns, double eps,
+                       cpu_row_kernel *out) {
   reader p = {.r = r, .columns = columns, .eps = eps};
-  *out = (cpu_row_kernel){.is_norm = true};
-  if (!r->per_element || !read_first(&p, out) || !read_second(&p, out)) return false;
+  *out = (cpu_row_kernel){.is_norm = r->per_element};
+  if (!r->per_element) return read_reduction(r, before, out);
+  if (before->code != STEP_END || !read_first(&p, out) || !read_second(&p, out)) return false;
   out->name = out->is_norm ? "row_normalize" : "row_softmax";
   p.at = r->apply;
   return takes_first(&p) && (out->is_norm || takes(&p, SC_EXP, ARG_NONE)) && takes(&p, SC_MUL, ARG_STAT + p.factor) &&

@@ -74,10 +74,10 @@ static tsr_status step(attend *a, const attend_side *keys, const attend_side *va
   ir_value *s = attend_gemm(a, kb_fill(&k->b, kb_frag(k, a->x.accum, a->bm, a->bn), 0), &a->q, keys, true);
   if (!s) return st_oom();
   TSR_TRY(attend_adjust(a, at, all_seen, &s));
-  to[ATTEND_TOP] = attend_raised(a, from[ATTEND_TOP], kb_reduce(k, "max", s));
+  to[ATTEND_TOP] = attend_raised(a, from[ATTEND_TOP], kb_row_of(k, "reduce_max", s, NULL));
   ir_value *base = attend_base(a, to[ATTEND_TOP]), *shrink = attend_exp_below(k, from[ATTEND_TOP], base),
-           *p = attend_exp_below(k, s, base);
-  to[ATTEND_SUM] = attend_fused_sum(k, from[ATTEND_SUM], shrink, kb_reduce(k, "sum", p));
+           *p = attend_exp_below(k, s, base), *sum = kb_row_of(k, "reduce_sum", p, &p);
+  to[ATTEND_SUM] = attend_fused_sum(k, from[ATTEND_SUM], shrink, sum);
   to[ATTEND_ACC] = attend_gemm(a, kb_map2(k, SC_MUL, from[ATTEND_ACC], shrink),
                                &(attend_side){attend_narrowed(a, p), false}, values, false);
   return to[ATTEND_TOP] && to[ATTEND_SUM] && to[ATTEND_ACC] ? NULL : st_oom();

@@ -153,6 +153,8 @@ KERNEL_FAMILIES(FAMILY_LOWERING)
 bool kb_note_tile(kb_kernel *k, int64_t m, int64_t n, int64_t depth);
 /* The body's row operations (reductions, softmax, norms) on whole rows. */
 tsr_status kb_row_op(kb_kernel *k, ir_op *op, const kb_space *s, const ir_type *orig, ir_value **out);
+/* The recipe (ir/recipe.h) of the rows of x as a row op; *rows, where it isn't NULL, becomes x as that op keeps it. */
+ir_value *kb_row_of(kb_kernel *k, const char *recipe, ir_value *x, ir_value **rows);
 /* x repeated to the width of s's tile. */
 ir_value *kb_spread(kb_kernel *k, ir_value *x, const kb_space *s);
 /* Whether rows are held whole by the params.cluster blocks of a cluster. */

@@ -95,7 +95,7 @@ static tsr_status epilogue(kb_kernel *k, const place *p, ir_value *y, ir_value *
   const ir_block *region = p->r->epilogue;
   ir_value *frags[TILE_ROW_MOST + 1] = {y};
   int yields[TILE_ROW_MOST] = {0};
-  const int n = p->op->n_results;
+  const int n = region->last->n_operands;
   const int64_t width = p->r->recipe->per_element ? p->columns : 1;
   if (gives_argument(region) && y->type->dims[0] == p->r->m && y->type->dims[1] == width) {
     out[0] = y;
@@ -161,7 +161,7 @@ static int64_t few_columns(const ir_op *kernel, const tsr_caps *c, const tile_ro
 static bool takes_apart(const ir_op *kernel, const tsr_caps *c, const place *p, apart *a) {
   ir_op *op = p->op;
   if (!c || c->dialect == DIALECT_CPU || p->r->care != ROW_CARE_LOST || !p->r->recipe->per_element ||
-      op->parent != kernel->regions[0])
+      p->r->keeps_rows || op->parent != kernel->regions[0])
     return false;
   ir_op *first = find_stores(op, a);
   if (!first || !reads_again(kernel, p)) return false;
@@ -260,6 +260,7 @@ static tsr_status write_out(kb_kernel *k, const place *p) {
   if (!y) return st_oom();
   TSR_TRY(load_others(k, p, others));
   TSR_TRY(epilogue(k, p, y, others, results));
+  if (p->r->keeps_rows) results[p->op->n_results - 1] = w.x;
   for (int i = 0; i < p->op->n_results; i++) ir_forward(p->op->results[i], results[i]);
   return NULL;
 }

@@ -58,22 +58,58 @@ static bool is_joined(const ir_op *map, const ir_op *row, int more) {
          row->n_operands + map->n_operands + more <= TILE_ROW_MOST;
 }
 
-/* The map that gives the rows becomes the prologue, its operands the op's. */
+/* Nothing was taken into the region yet. */
+static bool hands_on(const ir_block *region) {
+  return region->n_args == 1 && region->last->operands[0] == region->args[0];
+}
+
+static int uses(const ir_op *o, const ir_value *v) {
+  int n = 0;
+  for (int i = 0; i < o->n_operands; i++) n += o->operands[i] == v;
+  for (int r = 0; r < o->n_regions; r++)
+    for (const ir_op *in = o->regions[r]->first; in; in = in->next) n += uses(in, v);
+  return n;
+}
+
+/* May others read the rows, which a map gives, from the op, which then keeps them? That of a reduction, behind which
+ * they all stand. */
+static bool can_keep(const ir_op *row, const ir_value *v) {
+  const row_recipe *r = recipe_named(ir_get_str(row, "recipe", ""));
+  if (row->n_results != 1 || !r || r->per_element || uses(row, v) != 1) return false;
+  for (const ir_op *o = v->def->next; o != row; o = o->next)
+    if (uses(o, v)) return false;
+  return true;
+}
+
+/* The map's result becomes the op's last one. */
+static bool keep(ir_op *row, ir_op *map) {
+  ir_value **all = arena_array(&row->module->arena, ir_value *, 2), *v = map->results[0];
+  if (!all) return false;
+  all[0] = row->results[0], all[1] = v;
+  v->def = row, v->index = 1;
+  row->results = all, row->n_results = 2, map->n_results = 0;
+  return ir_set_attr(row, "keeps_rows", ir_attr_bool(row->module, true));
+}
+
+/* The map that gives the rows becomes the prologue, its operands, each once, the op's. */
 static tsr_status take_prologue(ir_op *row) {
   const ir_value *v = row->operands[0];
   ir_block *region = row->regions[0];
   ir_value *operands[2 * TILE_ROW_MOST], *args[TILE_ROW_MOST];
-  if (region->n_args != 1 || !is(v, T_MAP) || v->n_uses != 1 || !is_joined(v->def, row, 0)) return NULL;
+  if (!hands_on(region) || !is(v, T_MAP) || !is_joined(v->def, row, 0) || (v->n_uses != 1 && !can_keep(row, v)))
+    return NULL;
   ir_op *map = v->def;
-  const int n = map->n_operands;
+  int n = 0;
   int64_t tile[2];
   if (ir_get_ints(row, "tile", tile, 2) != 2 || v->type->dims[0] != tile[0] || v->type->dims[1] != tile[1]) return NULL;
-  for (int i = 0; i < n; i++) operands[i] = map->operands[i];
-  for (int i = 1; i < row->n_operands; i++) operands[n + i - 1] = row->operands[i];
-  for (int i = 0; i < n; i++) {
-    args[i] = i ? ir_block_arg(row->module, region, map->regions[0]->args[i]->type, NULL) : region->args[0];
-    if (!args[i]) return st_oom();
+  for (int i = 0; i < map->n_operands; i++) {
+    int k = 0;
+    while (k < n && operands[k] != map->operands[i]) k++;
+    if (k == n && k && !ir_block_arg(row->module, region, map->regions[0]->args[i]->type, NULL)) return st_oom();
+    if (k == n) operands[n++] = map->operands[i];
+    args[i] = region->args[k];
   }
+  for (int i = 1; i < row->n_operands; i++) operands[n + i - 1] = row->operands[i];
   ir_value *y = splice(map, args, region, region->last);
   args[0]->type = map->regions[0]->args[0]->type;
   ir_set_operand(region->last, 0, y);
@@ -82,6 +118,7 @@ static tsr_status take_prologue(ir_op *row) {
     if (i >= row->n_operands && !ir_add_operand(row, operands[i])) return st_oom();
     ir_set_operand(row, i, operands[i]);
   }
+  if (v->n_uses && !keep(row, map)) return st_oom();
   ir_op_remove(map);
   return NULL;
 }
@@ -92,7 +129,7 @@ static tsr_status take_epilogue(ir_op *row) {
   ir_block *region = row->regions[1];
   ir_op *map = row->next;
   while (map && is_quiet(map)) map = map->next;
-  if (row->n_results != 1 || region->n_args != 1 || !map || map->def->code != T_MAP || y->n_uses != 1 ||
+  if (row->n_results != 1 || !hands_on(region) || !map || map->def->code != T_MAP || y->n_uses != 1 ||
       !is_joined(map, row, 0) || ir_type_count(map->results[0]->type) != ir_type_count(y->type))
     return NULL;
   bool reads = false;

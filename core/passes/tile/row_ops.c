@@ -99,6 +99,23 @@ tsr_status kb_row_op(kb_kernel *k, ir_op *op, const kb_space *s, const ir_type *
   return NULL;
 }
 
+ir_value *kb_row_of(kb_kernel *k, const char *recipe, ir_value *x, ir_value **rows) {
+  ir_module *m = k->m;
+  if (!x) return NULL;
+  const int64_t *dims = x->type->dims;
+  const ir_type *t[] = {kb_frag(k, x->type->dtype, dims[0], recipe_named(recipe)->per_element ? dims[1] : 1), x->type};
+  ir_op *row = ir_op_new(&k->b, ir_find_op("tessera.tile.row"), 1, &x, rows ? 2 : 1, t, 2);
+  if (!row || !ir_set_attr(row, "recipe", ir_attr_str(m, recipe)) || !ir_set_attr(row, "maps", ir_attr_str(m, "mn")) ||
+      !ir_set_attr(row, "tile", ir_attr_ints(m, dims, 2)) ||
+      (rows && !ir_set_attr(row, "keeps_rows", ir_attr_bool(m, true))) ||
+      !ir_set_attr(row, "policy", ir_attr_str(m, k->opts->policy)))
+    return NULL;
+  for (int r = 0; r < 2; r++)
+    if (!hand_on(k, row->regions[r], x->type->dtype)) return NULL;
+  if (rows) *rows = row->results[1];
+  return row->results[0];
+}
+
 tsr_status kb_row_apply(kb_kernel *k, ir_op *op, const kb_space *s, const ir_type *orig, ir_value **out) {
   const kb_node *n = op->results[0]->data;
   row_work w = kb_row_work(op, s->dims[s->rank - 1]);
