@@ -52,7 +52,7 @@ typedef struct wants {
 /* Of an odd number of elements the last byte's high bits are whatever the caller put there, and 0 in a result: an
  * argument that is returned is packed anew. */
 static bool has_loose_bits(const ir_op *op, const ir_value *v) {
-  return op == op->parent->last && ir_type_count(v->type) % 2;
+  return op == op->parent->last && !v->def && ir_type_count(v->type) % 2;
 }
 
 static tsr_status want_packed(ir_op *op, wants *w) {

@@ -1,5 +1,6 @@
 /* core/passes/tile/raise_rows.c - see tile/fuse_maps.h: reductions in text that was written by hand become row ops.
- * What Graph IR was lowered to has these from the start, so nothing is found there. */
+ * What Schedule IR was lowered to, which says its family, has them from the start, but where it was written out since
+ * no kernel takes it. */
 #include "core/base/policy.h"
 #include "core/ir/reducer.h"
 #include "core/passes/tile/build.h"
@@ -35,7 +36,8 @@ static tsr_status raise_in(ir_op *kernel, ir_block *b, bool *any) {
 tsr_status tile_raise_rows(ir_module *m) {
   bool any = false;
   for (ir_op *o = m->root->regions[0]->first; o; o = o->next)
-    if (o->def->level == IR_TILE && o->def->code == T_KERNEL && ir_get_bool(o, "reduction_kernels", true))
+    if (o->def->level == IR_TILE && o->def->code == T_KERNEL && !ir_get_attr(o, "family") &&
+        ir_get_bool(o, "reduction_kernels", true))
       TSR_TRY(raise_in(o, o->regions[0], &any));
   if (!any) return NULL;
   TSR_TRY(tile_fuse_rows(m));
