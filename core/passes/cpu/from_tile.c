@@ -15,6 +15,7 @@
 #include "core/passes/cpu/lower.h"
 #include "core/passes/cpu/patterns.h"
 #include "core/passes/cpu/planes.h"
+#include "core/passes/cpu/reduction_kernels.h"
 #include "core/passes/target/program.h"
 
 static ir_value *at(const ir_value *v) { return cpu_at(v); }

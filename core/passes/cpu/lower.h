@@ -4,7 +4,8 @@
 #define CORE_PASSES_CPU_LOWER_H
 #include "core/ir/ir.h"
 #include "core/ir/tile/row.h"
-#include "core/passes/cpu/reduction_kernels.h"
+#include "core/passes/cpu/row_memory.h"
+#include "core/passes/cpu/row_plan.h"
 #include "core/passes/cpu/scratch.h"
 
 typedef struct lower lower;
@@ -55,8 +56,6 @@ tsr_status cpu_lower_if(lower *l, ir_builder *b, ir_op *op);
 
 /* tessera.tile.row, by one call of a reduction kernel (cpu/row.c). */
 tsr_status cpu_lower_row(lower *l, ir_builder *b, ir_op *op);
-/* The operand whose elements the kernel reads as they are, one by one along a row; NULL: none. */
-ir_value *cpu_row_reads(const tile_row *r);
 /* Where a reduction kernel may write v at once: the memory of its store, else a tile. */
 tsr_status cpu_row_target(lower *l, ir_builder *b, ir_value *v);
 

@@ -7,6 +7,7 @@
 #include "core/ir/tile/tile.h"
 #include "core/ir/tile/unfold.h"
 #include "core/passes/cpu/lower.h"
+#include "core/passes/cpu/row_takes.h"
 
 static bool inside(const ir_op *op, const ir_op *loop) {
   for (; op; op = op->parent ? op->parent->parent : NULL)

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
-#include "core/ir/tile/contract.h"
 #include "core/ir/tile/row.h"
 #include "core/ir/tile/tile.h"
-#include "core/passes/cpu/lower.h"
+#include "core/passes/cpu/row_memory.h"
+#include "core/passes/cpu/row_takes.h"
 
 const row_act *rows_find(const row_plan *p, const ir_op *op) {
   for (size_t i = 0; i < p->n; i++)
@@ -29,26 +29,6 @@ static bool add(row_plan *p, row_act a) {
 
 /* ---- shapes ---------------------------------------------------------------------------------------------------- */
 
-static bool is_row_dtype(tsr_dtype t) { return t == TSR_F32 || t == TSR_BF16 || t == TSR_F16; }
-
-bool rows_type(const ir_type *t) {
-  int64_t strides[TSR_MAX_RANK];
-  if (t->rank != 2 || !is_row_dtype(t->dtype)) return false;
-  ir_type_strides(t, strides);
-  return strides[1] == 1;
-}
-
-bool rows_inside(const ir_value *v) {
-  const ir_op *w = v->def;
-  int64_t sizes[TSR_MAX_RANK] = {0}, at;
-  if (!rows_type(v->type)) return false;
-  if (!w || w->def->code != T_WINDOW) return true;
-  int d = ir_get_ints(w, "sizes", sizes, TSR_MAX_RANK) - 1;
-  while (d > 0 && !sizes[d]) d--;
-  return d >= 0 && tile_const_index(w->operands[1 + d], &at) && at >= 0 && at <= w->operands[0]->type->dims[d] &&
-         sizes[d] <= w->operands[0]->type->dims[d] - at;
-}
-
 static bool has_code(const ir_value *v, int code) { return v && v->def && v->def->def->code == code; }
 static bool is_frag2(const ir_value *v) { return v && v->type->kind == IR_T_FRAG && v->type->rank == 2; }
 static bool shape_is(const ir_value *v, int64_t rows, int64_t cols) {
@@ -57,7 +37,7 @@ static bool shape_is(const ir_value *v, int64_t rows, int64_t cols) {
 
 /* A whole row operand: memory of a row type, or a fragment that is computed in f32. */
 static bool is_base(const ir_value *v) {
-  if (!is_frag2(v) || v->type->dims[1] < 2 || !is_row_dtype(v->type->dtype)) return false;
+  if (!is_frag2(v) || v->type->dims[1] < 2 || !rows_dtype(v->type->dtype)) return false;
   return has_code(v, T_LOAD) ? rows_inside(v->def->operands[0]) : v->type->dtype == TSR_F32;
 }
 
