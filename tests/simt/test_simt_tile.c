@@ -150,11 +150,73 @@ static void attention_runs_on_wgmma(void **state) {
   }
 }
 
+/* What a graph's attention becomes on sm_90a: its operands' batches may be views, its lengths end within tiles, masks
+ * look at part of the keys. Each says whether it runs by wgmma. */
+static void attention_of_graphs_runs_on_wgmma(void **state) {
+  static const struct { const char *args, *operands, *attrs; bool wgmma; } cases[] = {
+#define QKV(batch, heads, shared, queries, keys, width, t)                                                            \
+  "%q: tensor<" batch "x" heads "x" queries "x" width "x" t ">, %k: tensor<" batch "x" shared "x" keys "x" width \
+  "x" t ">, %v: tensor<" batch "x" shared "x" keys "x" width "x" t ">"
+      {QKV("1", "2", "2", "256", "256", "128", "f16"), "%q, %k, %v", "", true},
+      {QKV("2", "3", "1", "200", "200", "64", "bf16"), "%q, %k, %v", "{causal = true}", true},
+      {QKV("1", "4", "2", "130", "330", "64", "f16"), "%q, %k, %v", "{causal = true, window = 100}", true},
+      {QKV("2", "2", "2", "70", "100", "128", "bf16"), "%q, %k, %v", "{softcap = 3.0, scale = 0.2}", true},
+      {QKV("2", "2", "2", "128", "190", "64", "f16") ", %b: tensor<1x2x128x190xf32>", "%q, %k, %v, %b", "", true},
+      {QKV("2", "2", "2", "128", "190", "64", "f16") ", %b: tensor<2x1x1x190xi1>", "%q, %k, %v, %b", "", true},
+      {QKV("1", "1", "1", "64", "64", "64", "f16"), "%q, %k, %v", "", true},
+      {QKV("1", "2", "2", "200", "200", "64", "f32"), "%q, %k, %v", "", false},
+      {QKV("1", "2", "2", "100", "90", "80", "f16"), "%q, %k, %v", "", false},
+#undef QKV
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[1200];
+    tsr_device *dev;
+    tsr_program *p;
+    snprintf(text, sizeof text,
+             "\"tessera.graph.func\"() ({\n^bb0(%s):\n%%0 = \"tessera.graph.flash_attention\"(%s) %s\n"
+             "\"tessera.graph.return\"(%%0)\n}) {sym_name = \"main\"}\n",
+             cases[i].args, cases[i].operands, cases[i].attrs);
+    ok(tsr_device_open(ctx, "emu:1", &dev), "emu:1");
+    ok(tsr_program_parse(dev, text, strlen(text), "attention", NULL, &p), text);
+    if (!strcmp(tsr_program_kernel(p, 0).path, "wgmma") != cases[i].wgmma)
+      fail_msg("case %zu runs by %s", i, tsr_program_kernel(p, 0).path);
+    tsr_program_destroy(&p);
+    tsr_device_close(&dev);
+    run cpu = run_on("cpu:0", text, "attention"), emu = run_on("emu:1", text, "attention");
+    compare(&cpu, &emu, text, "sm_90a");
+    for (int k = 0; k < emu.n; k++) free(emu.out[k]), free(cpu.out[k]);
+  }
+}
+
+/* Widths that the warps of a block do not share evenly: what a warp has behind the end is not read from what lies
+ * behind the tile in shared memory. */
+static void attention_is_as_wide_as_it_likes(void **state) {
+  static const int widths[] = {16, 48, 80, 96, 112};
+  for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+    char text[700];
+    snprintf(text, sizeof text,
+             "\"tessera.graph.func\"() ({\n^bb0(%%q: tensor<1x1x70x%dxf16>, %%k: tensor<1x1x100x%dxf16>, "
+             "%%v: tensor<1x1x100x%dxf16>):\n%%0 = \"tessera.graph.flash_attention\"(%%q, %%k, %%v)\n"
+             "\"tessera.graph.return\"(%%0)\n}) {sym_name = \"main\"}\n", widths[i], widths[i], widths[i]);
+    run cpu = run_on("cpu:0", text, "attention");
+    for (int d = 0; d < EMU_N_DEVICES; d++) {
+      char device[16];
+      snprintf(device, sizeof device, "emu:%d", d);
+      run emu = run_on(device, text, "attention");
+      compare(&cpu, &emu, text, emu_device_arch[d]);
+      for (int k = 0; k < emu.n; k++) free(emu.out[k]);
+    }
+    for (int k = 0; k < cpu.n; k++) free(cpu.out[k]);
+  }
+}
+
 int main(void) {
   if (system("g++ --version >/dev/null 2>&1")) return 77;
   const void *extra[] = {&emu_backend, NULL};
   ok(tsr_context_create(&(tsr_context_desc){.cache_dir = "", .extra_backends = extra}, &ctx), "context");
   const struct CMUnitTest tests[] = {cmocka_unit_test(attention_runs_on_wgmma),
+                                     cmocka_unit_test(attention_of_graphs_runs_on_wgmma),
+                                     cmocka_unit_test(attention_is_as_wide_as_it_likes),
                                      cmocka_unit_test(tile_programs_match_the_cpu)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   tsr_context_destroy(&ctx);

@@ -82,11 +82,12 @@ static ir_value *operand(simt *c, const simt_gemm *g, const matrix_instr *in, bo
 
 /* b's operands of four neighbouring blocks, whose columns lie side by side in memory: rows of four, transposed
  * in registers. */
-static void quad_operand(simt *c, const simt_gemm *g, const matrix_instr *in, ir_value *origin, int64_t k,
-                         ir_value **out) {
+static void quad_operand(simt *c, const simt_gemm *g, const matrix_instr *in, const simt_layout *l, int block,
+                         int64_t k, ir_value **out) {
   int per_lane = matrix_instr_values(in, MATRIX_A);
   ir_value *rows[16], *part[16];
-  ir_value *mn = sx_add(c, origin, sx_muli(c, sx_rem(c, c->lane, sx_int(c, 16)), 4));
+  ir_value *mn = sx_add(c, simt_block_origin(c, l, 1, block, 1), sx_muli(c, sx_rem(c, c->lane, sx_int(c, 16)), 4));
+  mn = simt_inside(c, l, 1, mn, 4);
   ir_value *k0 = first_k(c, in, k);
   for (int i = 0; i < per_lane; i++) rows[i] = simt_operand_across_k(c, &g->B, false, mn, sx_addi(c, k0, i), 4);
   for (int e = 0; e < 4; e++) {
@@ -124,7 +125,7 @@ static tsr_status amd_gemm(simt *c, const simt_gemm *g, const simt_frag *acc, si
     for (int j = 0; j < ni && l->vec[1] == 1; j++)
       b[j] = operand(c, g, in, false, simt_block_origin(c, l, 1, j, 1), k);
     for (int j = 0; j < ni && l->vec[1] == 4; j += 4)
-      quad_operand(c, g, in, simt_block_origin(c, l, 1, j, 1), k, b + j);
+      quad_operand(c, g, in, l, j, k, b + j);
     for (int i = 0; i < mi; i++)
       for (int j = 0; j < ni; j++) d[i * ni + j] = instruction(c, in, a[i], b[j], d[i * ni + j]);
   }

@@ -77,8 +77,14 @@ ir_value *simt_block_origin(simt *c, const simt_layout *l, int d, int block, int
   int after = 1;
   for (int i = d + 1; i < l->rank; i++) after *= l->reps[i] * l->inner[i] * l->vec[i];
   int64_t first = simt_reg_offset(l, block * per_block * after, d);
-  ir_value *warp = sx_muli(c, simt_warp_of(c, l, d), (int64_t)l->inner[d] * l->lanes[d] * l->vec[d]);
-  return sx_addi(c, warp, first);
+  ir_value *warp = sx_muli(c, simt_warp_of(c, l, d), (int64_t)l->inner[d] * l->lanes[d] * l->vec[d]),
+           *origin = sx_addi(c, warp, first);
+  return l->vec[d] > per_block ? origin : simt_inside(c, l, d, origin, (int64_t)per_block * l->lanes[d]);
+}
+
+ir_value *simt_inside(simt *c, const simt_layout *l, int d, ir_value *at, int64_t n) {
+  const int64_t all = (int64_t)l->warps[d] * l->reps[d] * l->inner[d] * l->lanes[d] * l->vec[d];
+  return all > l->dims[d] ? sx_min(c, at, sx_int(c, l->dims[d] - n)) : at;
 }
 
 void simt_describe(ir_module *m, ir_op *op, const matrix_instr *in, bool *failed) {

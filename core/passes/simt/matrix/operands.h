@@ -17,9 +17,12 @@ ir_value *simt_operand_along_k(simt *c, const simt_operand *o, bool is_a, ir_val
 /* The same along m or n, at one k. */
 ir_value *simt_operand_across_k(simt *c, const simt_operand *o, bool is_a, ir_value *mn, ir_value *k, int count);
 
-/* First register's offset and the warp's part, along dimension d of the accumulator, of this thread's block number
- * `block`. */
+/* Where this thread's block number `block` begins along dimension d of the accumulator: its first register's offset and
+ * the warp's part. One behind the end is the last block there is. */
 ir_value *simt_block_origin(simt *c, const simt_layout *l, int d, int block, int per_block);
+/* The layout may reach over the tile's end, for sums that nothing reads: the n elements at `at`, or the last n there
+ * are. */
+ir_value *simt_inside(simt *c, const simt_layout *l, int d, ir_value *at, int64_t n);
 
 /* An instruction's attributes on an mma, mfma or wmma op. */
 void simt_describe(ir_module *m, ir_op *op, const matrix_instr *in, bool *failed);

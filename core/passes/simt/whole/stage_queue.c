@@ -32,8 +32,10 @@ static bool add_copy(struct simt_stage_queue *r, const ir_op *op, bool streamed)
     return false;
   ir_value *arg = w->operands[0];
   const ir_type *view = arg->type;
+  while (simt_stage_queue_is(arg->def, T_VIEW)) arg = arg->def->operands[0];
   int rank = ir_get_ints(w, "sizes", sizes, TSR_MAX_RANK);
-  if (arg->def || !arg->owner || arg->owner->parent->def->code != T_KERNEL || rank < 2 || !simt_tma_view(view))
+  if (arg->def || !arg->owner || arg->owner->parent->def->code != T_KERNEL || arg->type->offset || rank < 2 ||
+      !simt_tma_view(view))
     return false;
   for (int d = 0; d < rank; d++)
     if ((sizes[d] != 0) != (d >= rank - 2)) return false;
@@ -43,7 +45,8 @@ static bool add_copy(struct simt_stage_queue *r, const ir_op *op, bool streamed)
     return false;
   if (t->dims[0] % 8 || t->dims[0] > 256 || t->dims[1] % PER_LINE) return false;
   r->tile[r->n++] = (stage_queue_tile){
-      .shared = op->operands[1], .window = w, .arg = arg, .streamed = streamed, .rows = t->dims[0], .cols = t->dims[1]};
+      .shared = op->operands[1], .window = w, .arg = arg, .view = view, .streamed = streamed,
+      .rows = t->dims[0], .cols = t->dims[1]};
   return true;
 }
 
@@ -145,10 +148,12 @@ static const char *plan(struct simt_stage_queue *r, const ir_op *kernel, const t
 
 const char *simt_stage_queue_plan(simt *c, const ir_op *kernel) {
   if (!c->caps->wgmma || !c->caps->tma) return "the device has no wgmma";
-  if (ir_get_int(kernel, "warps", 0) > 0 || ir_get_attr(kernel, "cluster")) return "the kernel has its own threads";
+  if (ir_get_attr(kernel, "cluster")) return "the kernel has its own threads";
   struct simt_stage_queue *r = arena_new(&c->m->arena, struct simt_stage_queue);
   if (!r) return "out of memory";
   const char *why = plan(r, kernel, c->caps);
+  const int64_t warps = ir_get_int(kernel, "warps", 0); /* those that compute */
+  if (!why && warps > 0 && warps != simt_stage_queue_warps(r)) why = "the kernel has another number of warps";
   if (!why) c->in->queue = r;
   return why;
 }
@@ -175,7 +180,7 @@ static tsr_status set_up(simt *c, struct simt_stage_queue *r) {
   for (int i = 0; i < r->n; i++) {
     stage_queue_tile *t = &r->tile[i];
     tgb b = {c->m, c->b};
-    t->map = simt_tma_map(&b, simt_of(t->arg)->mem.ptr, t->arg->type, PER_LINE, (int)t->rows);
+    t->map = simt_tma_map(&b, simt_of(t->arg)->mem.ptr, t->view, PER_LINE, (int)t->rows);
     c->b = b.b;
     t->ptr = shared_at(c, t->shared->type->dtype, t->at);
     simt_val *s = simt_bind(c, (ir_value *)t->shared, SV_MEM);
@@ -217,7 +222,7 @@ static tsr_status addresses(simt *c, const ir_block *b) {
 
 /* The boxes of a tile, 64 elements of each line. */
 static void load_tile(simt *c, const struct simt_stage_queue *r, const stage_queue_tile *t, ir_value *bar) {
-  const ir_type *view = t->arg->type;
+  const ir_type *view = t->view;
   int dims[TSR_MAX_RANK], n = simt_tma_dims(view, dims);
   ir_value *at = t->streamed ? sx_muli(c, r->stage, r->stage_bytes / 2) : sx_int(c, 0);
   for (int64_t box = 0; box < t->cols / PER_LINE; box++) {

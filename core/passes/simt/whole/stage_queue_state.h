@@ -16,7 +16,8 @@ enum {
 typedef struct stage_queue_tile {
   const ir_value *shared; /* the alloc's result */
   const ir_op *window;
-  ir_value *arg;
+  ir_value *arg;          /* of the kernel, whose memory is looked at as `view` */
+  const ir_type *view;
   bool streamed;          /* in the loop: one per stage */
   int64_t rows, cols, at; /* at: bytes from the start, or within a stage */
   ir_value *map, *ptr;
