@@ -1,8 +1,14 @@
 /* Kernels by hand on the CPU whose windows reach over the ends of their views, where memory reads as 0: rows that
  * reduction kernels read where they lie. And values that lie in one another's memory, for as long as they are read. */
-#include "tests/unit/product_rig.h"
-
 #include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/product_rig.h"
 
 enum { MOST = 40 * 40 };
 
