@@ -35,8 +35,7 @@ typedef struct plan {
   span spans[UNFOLD_MOST_LINE_STEP];
   int64_t ext[TSR_MAX_RANK]; /* the image's when it was copied */
   bool has_zeros; /* the copy has them where the image has no elements: only the lines of the others are missing */
-  bool has_offsets;
-  box of_offsets; /* whose they are */
+  box of_offsets; /* whose they are; its phase is 0 where there are none yet */
 } plan;
 
 /* Along the last digit of the rows. */
@@ -279,7 +278,7 @@ static bool same_offsets(const plan *p, const box *b) {
   const int first = tile_unfold_first(&b->u, UNFOLD_COLUMN);
   const size_t bytes = (size_t)b->u.n[UNFOLD_COLUMN] * sizeof *b->move;
   const box *o = &p->of_offsets;
-  return p->has_offsets && b->phase == o->phase && !memcmp(b->move + first, o->move + first, bytes) &&
+  return b->phase == o->phase && !memcmp(b->move + first, o->move + first, bytes) &&
          !memcmp(b->first + first, o->first + first, bytes);
 }
 
@@ -407,7 +406,7 @@ void vm_convolve(const vm *v, const cpu_instr *i) {
   if (!again) {
     if (!same_offsets(p, &p->b)) {
       fill_offsets(&p->b, offsets, p->columns);
-      p->of_offsets = p->b, p->has_offsets = true;
+      p->of_offsets = p->b;
     }
     v->t->tables.n_strips = fill_strips(&p->b, row, n, width, strips);
     v->t->tables.instr = i, v->t->tables.row = row, v->t->tables.n = n;

@@ -164,7 +164,7 @@ static void by_threes(const norm *t, cpuk_row_pipe_fn pipe) {
 enum { PIECE_OF_ROW = 256 };
 
 /* One for all elements: `piece` holds it PIECE_OF_ROW times. */
-static void equal_row(const cpuk_rows *k, int from, int to, const void *piece, const cpuk_norm_args *whole_row) {
+static void equal_row(const cpuk_rows *k, int to, const float *piece, const cpuk_norm_args *whole_row) {
   const size_t size = to == CPUK_ROW_F32 ? 4 : 2;
   cpuk_norm_args a = *whole_row;
   a.x = piece;
@@ -173,7 +173,7 @@ static void equal_row(const cpuk_rows *k, int from, int to, const void *piece, c
     a.dst = (char *)whole_row->dst + at * size;
     if (whole_row->g) a.g = whole_row->g + at;
     if (whole_row->b) a.b = whole_row->b + at;
-    k->norm[from][to](&a);
+    k->norm[CPUK_ROW_F32][to](&a);
   }
 }
 
@@ -186,7 +186,7 @@ static void missed_norm(const norm *t, int64_t r) {
                       .n = t->cols,
                       .g = t->g,
                       .b = t->b};
-  equal_row(t->k, CPUK_ROW_F32, t->to, piece, &a);
+  equal_row(t->k, t->to, piece, &a);
 }
 
 static double number(const vm *v, const cpu_instr *i, int k) {
@@ -254,7 +254,7 @@ static void missed_row(const vm *v, const cpu_instr *i, int64_t r, int64_t cols)
     cpuk_norm_args a = {.dst = q, .mean = m, .rstd = *number_at(v, i->a[4], r), .n = (size_t)cols};
     if (i->a[5] >= 0) a.g = repeated_at(v, i->a[5], cols, 0);
     if (i->a[6] >= 0) a.b = repeated_at(v, i->a[6], cols, 1);
-    equal_row(k, CPUK_ROW_F32, row_type(out), zeros, &a);
+    equal_row(k, row_type(out), zeros, &a);
     break;
   }
   default: break;

@@ -126,8 +126,11 @@ static void CPUK_FN(convolve)(const cpuk_convolve_args *p) {
       CONVOLVE_OF(3), CONVOLVE_OF(4),
 #endif
   };
-  if (p->m == 1) convolve_alone(p);
-  if (p->m == 1 || p->n_strips == 0) return;
+  if (p->n_strips == 0) return;
+  if (p->m == 1) {
+    convolve_alone(p);
+    return;
+  }
   const size_t groups = (p->n_strips + CONVOLVE_STRIPS - 1) / CONVOLVE_STRIPS, n = p->n_strips / groups,
                longer = p->n_strips % groups;
   enum { TOGETHER = CPUK_CONVOLVE_PLACES / (CONVOLVE_STRIPS * VF) };

@@ -11,7 +11,7 @@
  *   G_MADD(acc, a, b)  acc + a . b
  *   G_MADD_AT(acc, p, b)  optional: acc + (k-group at p) . b in one instruction that broadcasts from memory
  *   G_STEPS            optional: k-groups a turn of the main loop
- *   G_FIRST            optional: a block's first chunk has a walk of its own, for an A that comes from memory
+ *   G_FIRST            optional: chunks may have a walk of their own, for an A from memory and for short sums
  *   G_LOADC G_LOADC_N G_STOREC G_STOREC_N G_ZERO
  *   G_EXACT(name)      optional: names another kind with the same panels, whose rows take over where its is_needed (by
  *                      A) or is_needed_for (by a panel and its columns of C) says so; see gemm_avx512bf16.c
@@ -180,9 +180,10 @@ static bool G_FN(writes)(const cpuk_block_args *p) {
   return p->k <= 256 && p->m >= 4 * G_MR && (size_t)p->ldc * sizeof(G_ACC) >= 4096 && !p->accumulate;
 }
 
-/* The first chunk where A comes from memory: one panel's arithmetic is too short to hide that, so each tile takes all
- * panels, b, of the chunk and fetches the rows of the next tile into L2 on the way. */
-static void G_FN(first)(const cpuk_block_args *p, gemm_tile_args t, size_t j0, const char *b, size_t width,
+/* A chunk of which each tile takes all panels, b, and fetches the rows of the next tile into L2 on the way: the first
+ * one where A comes from memory, as one panel's arithmetic is too short to hide that; all where writing sets the
+ * pace. */
+static void G_FN(across)(const cpuk_block_args *p, gemm_tile_args t, size_t j0, const char *b, size_t width,
                         size_t panel_bytes) {
   enum { NR = G_NV * G_LANES, KR = sizeof(G_ELT) / sizeof(G_PACKED), CHUNK = GEMM_CHUNK(KR) };
   const size_t tiles = (p->m + G_MR - 1) / G_MR, panels = (width + NR - 1) / NR;
@@ -226,7 +227,7 @@ static void G_FN(block)(const cpuk_block_args *p) {
     }
 #ifdef G_FIRST
     if ((j0 == 0 && G_FN(comes)(p, &t)) || G_FN(writes)(p)) {
-      G_FN(first)(p, t, j0, b, width, panel_bytes);
+      G_FN(across)(p, t, j0, b, width, panel_bytes);
       continue;
     }
 #endif

@@ -1,8 +1,9 @@
 /* core/passes/schedule/family_attention.c - attention: m queries and n keys a block. Queries, keys and values lie in
  * shared memory, the result's rows and a tile of scores in registers. */
+#include "core/passes/schedule/family_attention.h"
+
 #include "core/base/int_math.h"
 #include "core/device/dialect.h"
-#include "core/ir/graph/ops.h"
 #include "core/passes/schedule/family.h"
 #include "core/passes/schedule/kernel.h"
 
@@ -22,10 +23,11 @@ static int64_t threads_for(const tsr_caps *c, int64_t elements) {
 /* Rows of a warpgroup's products, bytes of what TMA copies of a line; as few queries as a warp has rows would leave
  * most of it idle. */
 enum { GROUP_ROWS = 64, GROUP_WARPS = 4, TMA_LINE = 128 };
-static bool warpgroups_suit(const graph_attention *x, tsr_dtype t, const tsr_caps *c) {
+int64_t sched_attention_step(const graph_attention *x, tsr_dtype t, const tsr_caps *c) {
   const int64_t line = TMA_LINE / 2;
-  return c->wgmma && c->tma && (t == TSR_F16 || t == TSR_BF16) && x->m > STEP && x->k > 0 && x->k % line == 0 &&
-         x->v > 0 && x->v % line == 0;
+  const bool suits = c->wgmma && c->tma && (t == TSR_F16 || t == TSR_BF16) && x->m > STEP && x->k > 0 &&
+                     x->k % line == 0 && x->v > 0 && x->v % line == 0;
+  return suits ? GROUP_ROWS : STEP;
 }
 
 static void defaults(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
@@ -43,10 +45,11 @@ static void defaults(const ir_op *kernel, const tsr_caps *c, sched_params *p) {
     p->use_shared = -1;
     return;
   }
-  const bool groups = warpgroups_suit(&x, op->operands[0]->type->dtype, c);
-  p->m = min64(table.m, round_up(x.m > 0 ? x.m : 1, groups ? GROUP_ROWS : STEP));
+  const int64_t step = sched_attention_step(&x, op->operands[0]->type->dtype, c);
+  p->m = min64(table.m, round_up(x.m > 0 ? x.m : 1, step));
   p->n = min64(table.n, round_up(x.n > 0 ? x.n : 1, STEP));
-  p->warps = groups ? p->m / GROUP_ROWS * GROUP_WARPS : threads_for(c, held(&x, p)) / sched_lanes(c);
+  p->warps =
+      step == GROUP_ROWS ? p->m / GROUP_ROWS * GROUP_WARPS : threads_for(c, held(&x, p)) / sched_lanes(c);
 }
 
 static int64_t shared_bytes(const ir_op *op, const sched_params *p) {

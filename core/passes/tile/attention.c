@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/int_math.h"
+#include "core/passes/schedule/family_attention.h"
 #include "core/passes/tile/attention_parts.h"
 #include "core/passes/tile/map.h"
 
@@ -190,16 +191,15 @@ static int64_t keys_of_tile(const attend *a) {
 }
 
 static void choose_tile(attend *a) {
-  enum { ROWS = 128, STEP = 16, GROUP_ROWS = 64 };
+  enum { ROWS = 128, STEP = 16 };
   const tsr_caps *c = a->k->opts->caps;
-  const int step = c->wgmma && tsr_dtype_size(a->t) == 2 && a->k->params.m % GROUP_ROWS == 0 ? GROUP_ROWS : STEP;
   const sched_params *p = &a->k->params;
   const int64_t m = a->x.m, n = a->x.n, each = a->parts > 1 ? a->per_part : n, keys = keys_of_tile(a),
                 blocks = 2 * (a->cpu && c->n_cores > 0 ? c->n_cores : 1);
   a->bm = p->m > 0 ? p->m : ROWS;
   while (p->m <= 0 && a->bm > STEP && a->x.batch * a->x.heads * ceil_div(m, a->bm) < blocks) a->bm /= 2;
   a->bn = p->n > 0 ? p->n : round_up(ceil_div(each, ceil_div(each, keys)), STEP);
-  a->bm = min64(a->bm, a->cpu ? m : round_up(m, step));
+  a->bm = min64(a->bm, a->cpu ? m : round_up(m, sched_attention_step(&a->x, a->t, c)));
   a->bn = min64(a->bn, a->cpu ? n : round_up(n, STEP));
   a->per_part = a->parts > 1 ? round_up(a->per_part, a->bn) : n;
 }

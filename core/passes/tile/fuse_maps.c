@@ -16,9 +16,7 @@ static bool can_join(const ir_op *user, const ir_value *v) {
   const ir_op *p = v->def;
   if (!is_map(p) || p->parent != user->parent || p->n_results != 1 || !same_dims(v->type, user->results[0]->type))
     return false;
-  int uses = 0;
-  for (int i = 0; i < user->n_operands; i++) uses += user->operands[i] == v;
-  return uses == v->n_uses && user->n_operands + p->n_operands < 24;
+  return tile_reads(user, v) == v->n_uses && user->n_operands + p->n_operands < TILE_MAP_OPERANDS;
 }
 
 /* Each distinct fragment of the map appears once: arguments of equal operands become the first of them. */

@@ -3,6 +3,15 @@
 #define CORE_PASSES_TILE_FUSE_MAPS_H
 #include "core/ir/ir.h"
 
+enum { TILE_MAP_OPERANDS = 24 }; /* a map doesn't come to as many by what it takes in */
+
+/* How often op itself reads v. */
+static inline int tile_reads(const ir_op *op, const ir_value *v) {
+  int n = 0;
+  for (int i = 0; i < op->n_operands; i++) n += op->operands[i] == v;
+  return n;
+}
+
 /* Inlines producers of maps into their only consumer. */
 tsr_status tile_fuse_maps(ir_module *m);
 tsr_status tile_fuse_maps_of(ir_op *kernel);

@@ -64,8 +64,7 @@ static bool hands_on(const ir_block *region) {
 }
 
 static int uses(const ir_op *o, const ir_value *v) {
-  int n = 0;
-  for (int i = 0; i < o->n_operands; i++) n += o->operands[i] == v;
+  int n = tile_reads(o, v);
   for (int r = 0; r < o->n_regions; r++)
     for (const ir_op *in = o->regions[r]->first; in; in = in->next) n += uses(in, v);
   return n;

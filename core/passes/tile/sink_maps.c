@@ -8,8 +8,6 @@
 #include "core/ir/tile/tile.h"
 #include "core/passes/tile/fuse_maps.h"
 
-enum { MOST_OPERANDS = 24 };
-
 /* x - number[r], alone in a map. */
 typedef struct difference {
   const ir_op *map;
@@ -27,21 +25,16 @@ static bool is_difference(const ir_op *o, difference *d) {
          t == d->x->type && d->number->type->dims[0] == t->dims[0] && d->number->type->dims[1] == 1;
 }
 
-static int reads(const ir_op *o, const ir_value *v) {
-  int n = 0;
-  for (int i = 0; i < o->n_operands; i++) n += o->operands[i] == v;
-  return n;
-}
-
 /* A sum of squares of v, of a row op that has no other rows. */
 static bool squares(const ir_op *o, const ir_value *v) {
   tile_row r;
   tsr_status st = o->def->code == T_ROW ? tile_row_get(o, &r) : NULL;
   if (o->def->code != T_ROW || st) return tsr_status_free(st), false;
   const ir_op *mul = r.prologue->first;
-  bool yes = !r.recipe->per_element && r.n[ROW_X] == 1 && r.v[ROW_X][0] == v && !r.keeps_rows && reads(o, v) == 1 &&
-             r.m == v->type->dims[0] && o->n_operands < TILE_ROW_MOST && ir_policy(o) != TSR_POLICY_KAHAN_SUM &&
-             mul->def->code == SC_MUL && mul->operands[0] == mul->operands[1] &&
+  bool yes = !r.recipe->per_element && r.n[ROW_X] == 1 && r.v[ROW_X][0] == v && !r.keeps_rows &&
+             tile_reads(o, v) == 1 && r.m == v->type->dims[0] && o->n_operands < TILE_ROW_MOST &&
+             ir_policy(o) != TSR_POLICY_KAHAN_SUM && mul->def->code == SC_MUL &&
+             mul->operands[0] == mul->operands[1] &&
              mul->operands[0]->owner == r.prologue && mul->next == r.prologue->last &&
              r.prologue->last->operands[0] == mul->results[0];
   for (int i = 0; i < o->n_operands; i++) yes &= !r.swapped[i];
@@ -49,8 +42,8 @@ static bool squares(const ir_op *o, const ir_value *v) {
 }
 
 static bool maps(const ir_op *o, const ir_value *v) {
-  return o->def->code == T_MAP && reads(o, v) == 1 && o->n_operands < MOST_OPERANDS && o->results[0]->type->rank == 2 &&
-         !memcmp(o->results[0]->type->dims, v->type->dims, 2 * sizeof *v->type->dims);
+  return o->def->code == T_MAP && tile_reads(o, v) == 1 && o->n_operands < TILE_MAP_OPERANDS &&
+         o->results[0]->type->rank == 2 && !memcmp(o->results[0]->type->dims, v->type->dims, 2 * sizeof *v->type->dims);
 }
 
 /* Every reader may have the difference, and one sums its squares. */
@@ -59,10 +52,10 @@ static bool is_sunk(const difference *d) {
   int seen = 0;
   bool any = false;
   for (const ir_op *o = d->map->next; o; o = o->next) {
-    const bool s = reads(o, v) && squares(o, v);
-    if (!reads(o, v)) continue;
+    const bool s = tile_reads(o, v) && squares(o, v);
+    if (!tile_reads(o, v)) continue;
     if (!s && !maps(o, v)) return false;
-    any |= s, seen += reads(o, v);
+    any |= s, seen += tile_reads(o, v);
   }
   return any && seen == v->n_uses; /* none is inside a region */
 }
@@ -96,7 +89,7 @@ static tsr_status sink_in(ir_block *b, bool *any) {
     for (int r = 0; r < o->n_regions; r++) TSR_TRY(sink_in(o->regions[r], any));
     if (!is_difference(o, &d) || !is_sunk(&d)) continue;
     for (ir_op *u = o->next; u; u = u->next)
-      if (reads(u, o->results[0])) TSR_TRY(sink(&d, u));
+      if (tile_reads(u, o->results[0])) TSR_TRY(sink(&d, u));
     ir_op_remove(o);
     *any = true;
   }
